@@ -11,10 +11,12 @@ import pytest
 from grader.compile.nvrtc import compilers_kept
 from tests.quick import Quick, changed_files
 
-# One cache for the whole run, child processes included, and none of the person's own: a test must not pass because of
-# what an earlier run left behind. WARPGRADE_TEST_CACHE keeps it between runs, for people who run tests often.
-_CACHE = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_errors=True)
-os.environ["WARPGRADE_CACHE"] = os.environ.get("WARPGRADE_TEST_CACHE") or _CACHE.name
+# One cache for the whole run, its workers and child processes included, and none of the person's own: a test must not
+# pass because of what an earlier run left behind. WARPGRADE_TEST_CACHE keeps it between runs, for people who run tests
+# often.
+if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has its run's
+    _CACHE = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_errors=True)
+    os.environ["WARPGRADE_CACHE"] = os.environ.get("WARPGRADE_TEST_CACHE") or _CACHE.name
 _DATA = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_errors=True)
 os.environ["WARPGRADE_DATA"] = _DATA.name
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,28 +14,66 @@ from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.dev.check import CheckReport, run, start_check
 from grader.dev.grading import CourseGrader
+from grader.dev.wrong import WrongAnswer
+from grader.gpus.models import simulable
+from grader.verdict import Verdict
 
 CATALOG = load_catalog()
+SIMULATED = [one for one in CATALOG.exercises if simulable(one.exercise.requires)]
 NO_COMPILER = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
 
+class Grader(CourseGrader):
+    """Keeps what it grades."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gradings: dict[Path, Future[Verdict]] = {}
+
+    def simulated(self, entry: CourseExercise, file: Path | WrongAnswer) -> Future[Verdict]:
+        grading = super().simulated(entry, file)
+        if isinstance(file, Path):
+            self.gradings[file] = grading
+        return grading
+
+
+@dataclass(frozen=True)
+class Course:
+    """The checks of all exercises that are selected, in progress."""
+
+    grader: Grader
+    checks: dict[str, Callable[[], CheckReport]]
+
+
 @pytest.fixture(scope="module")
-def report_of(request: pytest.FixtureRequest) -> Iterator[Callable[[CourseExercise], CheckReport]]:
+def course(request: pytest.FixtureRequest) -> Iterator[Course]:
     """Begins with every exercise that is selected, so that all processors are busy while the first is waited for."""
     calls = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
-    chosen = [call.params["one"] for call in calls if call is not None and "one" in call.params]
-    with CourseGrader() as grader:
-        checks = {one.name: start_check(one, grader) for one in chosen}
-        yield lambda one: checks[one.name]()
+    chosen = {
+        call.params["one"].name: call.params["one"] for call in calls if call is not None and "one" in call.params
+    }
+    with Grader() as grader:
+        yield Course(grader, {name: start_check(one, grader) for name, one in chosen.items()})
 
 
 @NO_COMPILER
 @pytest.mark.slow
 @pytest.mark.parametrize("one", CATALOG.exercises, ids=[one.name for one in CATALOG.exercises])
-def test_stub_solution_and_wrong_answers_are_as_the_exercise_says(
-    one: CourseExercise, report_of: Callable[[CourseExercise], CheckReport]
-) -> None:
-    assert [str(problem) for problem in report_of(one).problems] == []
+def test_stub_solution_and_wrong_answers_are_as_the_exercise_says(one: CourseExercise, course: Course) -> None:
+    assert [str(problem) for problem in course.checks[one.name]().problems] == []
+
+
+@NO_COMPILER
+@pytest.mark.slow
+@pytest.mark.parametrize("one", SIMULATED, ids=[one.name for one in SIMULATED])
+def test_an_untouched_stub_is_told_that_it_is_the_stub(one: CourseExercise, course: Course) -> None:
+    verdict = course.grader.gradings[one.stub].result()
+    assert verdict.exit_code == 1
+    assert verdict.next_step.startswith("This is still the untouched stub")
+    assert {found.severity for found in verdict.diagnostics} == {"error"}  # no notes of unused variables
+    asks = "where it says YOUR CODE" if one.exercise.host else "write the kernel"
+    works = verdict.verdict in ("technique", "slow")
+    assert (f"do what `grade show {one.name}` asks" if works else asks) in verdict.next_step
 
 
 @NO_COMPILER
