@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.compile.nvrtc import compilers_kept
+from grader.process.kept import children_kept
 from tests.quick import Quick, changed_files
 
 # One cache for the whole run, its workers and child processes included, and none of the person's own: a test must not
@@ -31,9 +31,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def kept_compilers() -> Iterator[None]:
-    """One NVRTC process for all tests of a worker, which compiles what slow headers bring once."""
-    with compilers_kept():
+def kept_children() -> Iterator[None]:
+    """Compilers, assemblers and parsers that all tests of a worker share; what slow headers bring is compiled once."""
+    with children_kept():
         yield
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from grader.compile.cache import digest, load, store
@@ -26,8 +23,9 @@ from grader.compile.program import Entry, Parameter, Program
 from grader.compile.source import checked_source
 from grader.compile.toolchain import Toolchain, find_toolchain, require_nvrtc
 from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.process import kept
 from grader.process.channel import ChannelClosed, ChannelError, ChannelTimeout
-from grader.process.child import Child, ChildPool, Closing, PooledChild, spawn
+from grader.process.child import Child, PooledChild, spawn
 from grader.process.sandbox import Sandbox
 
 INCLUDE = Path(__file__).parent / "include"
@@ -196,8 +194,7 @@ def run_nvrtc(
         "log_limit": LOG_BYTES,
         "ptx_limit": PTX_BYTES,
     }
-    answer = KEPT.answer(request, include, toolchain) if KEPT else None
-    answer = answer or _answered(request, include, toolchain)
+    answer = _kept_answer(request, include, toolchain) or _answered(request, include, toolchain)
     log = answer["log"].decode("utf-8", "replace")
     status = answer["status"]
     if status == _OUT_OF_MEMORY or (status == _COMPILATION and "catastrophic error: out of memory" in log):
@@ -282,12 +279,10 @@ def _too_much_memory(name: str) -> SubmissionError:
     )
 
 
-# ---------------------------------------------------------------------------------------------- persistent children
-# For sources of the course and of tests. Starting a process costs more than most compilations, and a persistent process
-# compiles the headers that take NVRTC a second only once (NVRTC's precompiled headers are valid in one process only).
-# The PTX is the same.
+# -------------------------------------------------------------------------------------------- persistent compilers
+# A persistent process compiles the headers that take NVRTC a second only once (NVRTC's precompiled headers are valid in
+# one process only). The PTX is the same.
 
-KEPT_PROGRAMS = 100
 KEPT_WALL_S = 60.0  # a source that takes longer is compiled in a process of its own, whose limits say why
 KEPT_MEMORY_BYTES = 8 << 30
 HEADER_BYTES = 1 << 30
@@ -296,63 +291,38 @@ _INCLUDE = re.compile(r"^#include <[^>\n]*>", re.MULTILINE)
 _SLOW = re.compile(r"<cuda/")
 
 
-class KeptCompilers(Closing):
-    """Compiles sources in persistent child processes. Thread-safe; ends its children on exit."""
-
-    def __init__(self) -> None:
-        self._folder = TemporaryDirectory(prefix="warpgrade-headers-")
-        self._pools: dict[tuple[str, ...], ChildPool] = {}
-
-    def answer(self, request: dict[str, Any], include: tuple[str, ...], toolchain: Toolchain) -> dict[str, Any] | None:
-        """The child's answer; None if it did not answer: a process for this source alone finds out why."""
-        pool = self._pool(include, toolchain)
-        used = pool.take()
-        try:
-            answer = self._answer(used, request)
-        except ChannelError:
-            used.child.close()
-            return None
-        pool.give_back(used)
-        return answer
-
-    def _pool(self, include: tuple[str, ...], toolchain: Toolchain) -> ChildPool:
-        limits = Sandbox(
-            files=True, write=(self._folder.name,), processes=False, network=False, memory_bytes=KEPT_MEMORY_BYTES,
-            file_bytes=HEADER_BYTES,
-        )  # fmt: skip
-        start = partial(started, limits, include, toolchain, self._folder.name)
-        key = (*include, toolchain.fingerprint())
-        return self._pools.setdefault(key, ChildPool(start, programs=KEPT_PROGRAMS))
-
-    def _answer(self, used: PooledChild, request: dict[str, Any]) -> dict[str, Any]:
-        headers = slow_headers(request["source"].decode())
-        if headers:
-            request = request | {"options": [*request["options"], *self._precompiled(used, request, headers)]}
-        return _exchange(used, request)
-
-    def _precompiled(self, used: PooledChild, request: dict[str, Any], headers: str) -> list[str]:
-        """The options that use ``headers`` precompiled by this child; it compiles them at their first use."""
-        options = [*request["options"]]
-        name = digest(headers, *options)[:16]
-        place = [f"--pch-dir={self._folder.name}", "--pch-messages=false"]
-        file = f"{used.child.pid}-{name}.pch"
-        if name not in used.holds:
-            used.holds.add(name)
-            made = {"source": headers.encode(), "options": [*options, f"--create-pch={file}", *place]}
-            _exchange(used, request | made)
-        return [f"--use-pch={file}", *place] if Path(self._folder.name, file).is_file() else []
-
-    def close(self) -> None:
-        """End the children, and delete the precompiled headers."""
-        for pool in self._pools.values():
-            pool.close()
-        self._folder.cleanup()
+def _kept_answer(request: dict[str, Any], include: tuple[str, ...], toolchain: Toolchain) -> dict[str, Any] | None:
+    """The answer of a persistent child; None if there is none."""
+    if kept.KEPT is None:
+        return None
+    folder = kept.KEPT.folder
+    limits = Sandbox(
+        files=True, write=(folder,), processes=False, network=False, memory_bytes=KEPT_MEMORY_BYTES,
+        file_bytes=HEADER_BYTES,
+    )  # fmt: skip
+    start = partial(started, limits, include, toolchain, folder)
+    return kept.KEPT.answer(
+        (CHILD, *include, toolchain.fingerprint()), start, lambda used: _asked(used, request, folder)
+    )
 
 
-def _exchange(used: PooledChild, request: dict[str, Any]) -> dict[str, Any]:
-    used.child.channel.send(request)
-    answer, _ = used.child.channel.receive(KEPT_WALL_S)
-    return dict(answer)
+def _asked(used: PooledChild, request: dict[str, Any], folder: str) -> dict[str, Any]:
+    if headers := slow_headers(request["source"].decode()):
+        request = request | {"options": [*request["options"], *_precompiled(used, request, headers, folder)]}
+    return kept.asked(used, request, KEPT_WALL_S)
+
+
+def _precompiled(used: PooledChild, request: dict[str, Any], headers: str, folder: str) -> list[str]:
+    """The options that use ``headers`` precompiled by this child; it compiles them at their first use."""
+    options = [*request["options"]]
+    name = digest(headers, *options)[:16]
+    place = [f"--pch-dir={folder}", "--pch-messages=false"]
+    file = f"{used.child.pid}-{name}.pch"
+    if name not in used.holds:
+        used.holds.add(name)
+        made = {"source": headers.encode(), "options": [*options, f"--create-pch={file}", *place]}
+        kept.asked(used, request | made, KEPT_WALL_S)
+    return [f"--use-pch={file}", *place] if Path(folder, file).is_file() else []
 
 
 def slow_headers(text: str) -> str:
@@ -361,30 +331,3 @@ def slow_headers(text: str) -> str:
     includes = _INCLUDE.findall(start[0]) if start else []
     last = max((index for index, line in enumerate(includes) if _SLOW.search(line)), default=-1)
     return "".join(f"{line}\n" for line in includes[: last + 1])
-
-
-KEPT: KeptCompilers | None = None
-"""The persistent children, inside `compilers_kept`."""
-
-
-def _forget() -> None:
-    """Run in a forked process: the children belong to the other process, which alone can use and end them."""
-    global KEPT
-    KEPT = None
-
-
-os.register_at_fork(after_in_child=_forget)
-
-
-@contextmanager
-def compilers_kept() -> Iterator[None]:
-    """Compile in persistent children inside this context; a nested context uses the outer one's children."""
-    global KEPT
-    if KEPT is not None:
-        yield
-        return
-    with KeptCompilers() as KEPT:
-        try:
-            yield
-        finally:
-            KEPT = None

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
-from grader.process.channel import attach
+from grader.process.channel import ChannelClosed, attach
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -64,7 +65,7 @@ class Part:
 
 
 def main() -> None:
-    """Load the grammar, apply the sandbox, then parse one source."""
+    """Load the grammar, apply the sandbox, then parse what the parent sends."""
     channel, sandbox = attach()
     from tree_sitter import Language, Parser
     from tree_sitter_cuda import language
@@ -73,10 +74,12 @@ def main() -> None:
 
     parser = Parser(Language(language()))
     sandbox.apply()
-    source = channel.receive(None)[0]["source"].decode()
-    code = _BLANKED.sub(lambda match: " " * len(match[0]), without_comments(source)).encode()
-    parts = _Reader(code).read(parser.parse(code).root_node)
-    channel.send({"parts": [astuple(part) for part in parts] if len(parts) <= MOST_PARTS else None})
+    with suppress(ChannelClosed):
+        while True:
+            source = channel.receive(None)[0]["source"].decode()
+            code = _BLANKED.sub(lambda match: " " * len(match[0]), without_comments(source)).encode()
+            parts = _Reader(code).read(parser.parse(code).root_node)
+            channel.send({"parts": [astuple(part) for part in parts] if len(parts) <= MOST_PARTS else None})
 
 
 class _Reader:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,13 @@ from grader.compile.program import Program
 from grader.compile.toolchain import INSTALL, Toolchain, find_toolchain, is_script
 from grader.errors import GraderFault, RefusedProgram, Unsupported
 from grader.paths import PACKAGE
+from grader.process import kept
 from grader.process.channel import ChannelError, ChannelTimeout
 from grader.process.child import spawn
 from grader.process.sandbox import Sandbox
 
-CPU_S = 60
+CHILD = "grader.process.tool"
+CPU_S = 60  # of each run of ptxas
 WALL_S = 300.0  # only backs up the limit on processor time: a busy machine must not fail anybody
 MEMORY_BYTES = 4 << 30
 CUBIN_BYTES = 64 << 20
@@ -72,8 +75,7 @@ def assembly(program: Program, arch: str) -> Assembly:
     key = cache.digest("cubin", FORMAT, program.key, arch, f"{ptxas} {state.st_size} {state.st_mtime_ns}")
     found = _stored(key)
     if found is None:
-        with tempfile.TemporaryDirectory(prefix="warpgrade-") as folder:
-            answer = _run(program, arch, ptxas, Path(folder).resolve())
+        answer = _kept_answer(program, arch, ptxas) or _answered(program, arch, ptxas)
         output = answer["output"].decode("utf-8", "replace")
         if answer["status"] != 0:
             raise _failure(program, arch, answer["status"], output, toolchain)
@@ -89,20 +91,49 @@ def assemble(program: Program, arch: str) -> bytes:
     return assembly(program, arch).cubin
 
 
-def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, Any]:
-    sandbox = Sandbox(
+def _answered(program: Program, arch: str, ptxas: Path) -> dict[str, Any]:
+    with (
+        tempfile.TemporaryDirectory(prefix="warpgrade-") as folder,
+        spawn(CHILD, sandbox=_limits(ptxas, str(Path(folder).resolve()))) as child,
+    ):
+        try:
+            child.channel.send(_request(program, arch, ptxas, folder))
+            return child.channel.receive(WALL_S)[0]
+        except ChannelTimeout:
+            raise GraderFault(f"assembling {program.name} never ended") from None
+        except ChannelError:
+            child.wait(5.0)
+            raise GraderFault(f"the assembler's child died: {child.stderr[-500:].strip()}") from None
+
+
+def _kept_answer(program: Program, arch: str, ptxas: Path) -> dict[str, Any] | None:
+    """The answer of a persistent child; None if there is none."""
+    if kept.KEPT is None:
+        return None
+    limits = _limits(ptxas, str(Path(kept.KEPT.folder).resolve()))
+    with tempfile.TemporaryDirectory(dir=kept.KEPT.folder) as folder:
+        request = _request(program, arch, ptxas, folder)
+        start = partial(spawn, CHILD, sandbox=limits)
+        return kept.KEPT.answer((CHILD, *limits.execute), start, lambda used: kept.asked(used, request, WALL_S))
+
+
+def _limits(ptxas: Path, folder: str) -> Sandbox:
+    return Sandbox(
         files=True,
         # The child runs Python code while it is closed in, which may still import from the standard library.
         read=(*_SYSTEM_LIBRARIES, sys.base_prefix, str(PACKAGE)),
-        write=(str(folder), "/dev/null"),
+        write=(folder, "/dev/null"),
         execute=(str(ptxas), *_SYSTEM_LIBRARIES, *(_SYSTEM_PROGRAMS if is_script(ptxas) else ())),
         network=False,
         memory_bytes=MEMORY_BYTES,
         cpu_s=CPU_S,
         file_bytes=CUBIN_BYTES,
     )
-    request = {
-        "folder": str(folder),
+
+
+def _request(program: Program, arch: str, ptxas: Path, folder: str) -> dict[str, Any]:
+    return {
+        "folder": str(Path(folder).resolve()),
         "input_name": "program.ptx",
         "input": program.ptx.encode(),
         "result_name": "program.cubin",
@@ -110,16 +141,6 @@ def _run(program: Program, arch: str, ptxas: Path, folder: Path) -> dict[str, An
             str(ptxas), f"--gpu-name={arch}", "--verbose", "--generate-line-info", "program.ptx", "-o", "program.cubin",
         ],
     }  # fmt: skip
-    with spawn("grader.process.tool", sandbox=sandbox) as child:
-        try:
-            child.channel.send(request)
-            answer, _ = child.channel.receive(WALL_S)
-        except ChannelTimeout:
-            raise GraderFault(f"assembling {program.name} never ended") from None
-        except ChannelError:
-            child.wait(5.0)
-            raise GraderFault(f"the assembler's child died: {child.stderr[-500:].strip()}") from None
-    return answer
 
 
 def _failure(program: Program, arch: str, status: int, output: str, toolchain: Toolchain) -> Exception:

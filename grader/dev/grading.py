@@ -22,12 +22,12 @@ from grader.backends.sim.hostfile.backend import Pair
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.backends.starting import simulator_child
 from grader.catalog.courses import CourseExercise
-from grader.compile.nvrtc import compilers_kept
 from grader.dev.wrong import WrongAnswer
 from grader.grading.grade import grade
 from grader.grading.records import Request
 from grader.grading.services import Hardware, Task, simulator
 from grader.process.child import ChildPool, Closing
+from grader.process.kept import children_kept
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class CourseGrader(Closing):
         self._device = device
         self._children = simulator_children()
         self._pairs = PairPool()
-        self._compilers = ExitStack()
-        self._compilers.enter_context(compilers_kept())
+        self._kept = ExitStack()
+        self._kept.enter_context(children_kept())
         self._folder = TemporaryDirectory(prefix="warpgrade-wrong-")
 
     def simulated(self, entry: CourseExercise, file: Path | WrongAnswer) -> Future[Verdict]:
@@ -89,7 +89,7 @@ class CourseGrader(Closing):
         self._gpu_worker.shutdown(cancel_futures=True)
         self._children.close()
         self._pairs.close()
-        self._compilers.close()
+        self._kept.close()
         self._folder.cleanup()
 
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from typing import Any
 
 from grader.compile.parsing import Part
 from grader.errors import GraderFault
 from grader.launch.source import parameter_names
+from grader.process import kept
 from grader.process.child import spawn
 from grader.process.sandbox import Sandbox
 
 CHILD = "grader.compile.parsing"
 CPU_S = 2
 WALL_S = 60.0  # only backs up the limit on processor time
-MEMORY_BYTES = 512 << 20
+LIMITS = Sandbox(files=True, processes=False, network=False, memory_bytes=512 << 20, file_bytes=0)
 LONGEST = 1 << 18  # characters
 
 BARRIERS = ("__syncthreads", "__syncwarp")
@@ -34,13 +36,9 @@ def parsed(source: str) -> tuple[Part, ...]:
     """The parts of a source; `UNREAD` where it could not be parsed within the limits."""
     if not source or len(source) > LONGEST:
         return UNREAD
-    limits = Sandbox(
-        files=True, processes=False, network=False, memory_bytes=MEMORY_BYTES, cpu_s=CPU_S, file_bytes=0
-    )  # fmt: skip
+    request = {"source": source.encode()}
     try:
-        with spawn(CHILD, sandbox=limits) as child:
-            child.channel.send({"source": source.encode()})
-            answer = child.channel.receive(WALL_S)[0]["parts"]
+        answer = (_kept_answer(request) or _answered(request))["parts"]
         parts = tuple(
             Part(str(kind), int(line), int(last), int(inside), str(name), tuple(map(str, texts)))
             for kind, line, last, inside, name, texts in answer
@@ -59,6 +57,20 @@ def _may_name(part: Part, name: str) -> bool:
     texts = (part.name, *part.texts)
     is_open = part.kind == "asm" or "" in (texts[:-1] if part.kind == "local" else texts)
     return is_open or name in re.findall(r"\w+", " ".join(texts))
+
+
+def _answered(request: dict[str, Any]) -> dict[str, Any]:
+    with spawn(CHILD, sandbox=LIMITS._replace(cpu_s=CPU_S)) as child:
+        child.channel.send(request)
+        return child.channel.receive(WALL_S)[0]
+
+
+def _kept_answer(request: dict[str, Any]) -> dict[str, Any] | None:
+    """The answer of a persistent child; None if there is none, or if it may have taken more than the limit."""
+    if kept.KEPT is None:
+        return None
+    start = partial(spawn, CHILD, sandbox=LIMITS)
+    return kept.KEPT.answer(CHILD, start, lambda used: kept.asked(used, request, CPU_S))
 
 
 class SourceView:

@@ -6,17 +6,25 @@ It imports little: a grading waits for ptxas, and starting Python takes longer t
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from typing import Any
 
-from grader.process.channel import attach
+from grader.process.channel import ChannelClosed, attach
 
 TAIL = 64 << 10
 
 
 def main() -> None:
-    """Write the input, run the program in the folder it was given, send back its status, output and result."""
+    """Run what the parent asks for, until it asks for no more."""
     channel, sandbox = attach()
     sandbox.apply()
-    request, _ = channel.receive(None)
+    with suppress(ChannelClosed):
+        while True:
+            channel.send(ran(channel.receive(None)[0]))
+
+
+def ran(request: dict[str, Any]) -> dict[str, Any]:
+    """Write the input, run the program in the folder it was given: its status, output and result."""
     os.chdir(request["folder"])
     with open(request["input_name"], "wb") as file:
         file.write(request["input"])
@@ -25,7 +33,7 @@ def main() -> None:
     if status == 0:
         with open(request["result_name"], "rb") as file:
             result = file.read()
-    channel.send({"status": status, "output": output[-TAIL:], "result": result})
+    return {"status": status, "output": output[-TAIL:], "result": result}
 
 
 def run(command: list[str]) -> tuple[int, bytes]:

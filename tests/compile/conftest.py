@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.compile import Program, compile_source, nvrtc
+from grader.compile import Program, compile_source
 from grader.compile.toolchain import find_toolchain
 from grader.errors import SubmissionError
+from grader.process import kept
 
 Compile = Callable[[str], Program]
 Refusal = Callable[[str | bytes], SubmissionError]
@@ -31,7 +32,7 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def each_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a submission: what NVRTC does in a child with limits is what these tests are about."""
-    monkeypatch.setattr(nvrtc, "KEPT", None)
+    monkeypatch.setattr(kept, "KEPT", None)
 
 
 @pytest.fixture

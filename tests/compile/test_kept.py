@@ -8,11 +8,13 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from grader.compile import Program, compile_source, nvrtc
-from grader.compile.nvrtc import compilers_kept, slow_headers
+from grader.compile import Program, compile_source
+from grader.compile.nvrtc import slow_headers
 from grader.compile.toolchain import find_toolchain
 from grader.errors import SubmissionError
+from grader.process import kept as kept_module
 from grader.process.child import PooledChild
+from grader.process.kept import children_kept
 
 KERNEL = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1; }\n'
 SLOW = "#include <cuda/std/cstdint>\n"
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="
 
 @pytest.fixture
 def kept() -> Iterator[None]:
-    with compilers_kept():
+    with children_kept():
         yield
 
 
@@ -31,19 +33,19 @@ def compiled(source: str, name: str = "k.cu") -> Program:
 
 
 def idle() -> list[PooledChild]:
-    assert nvrtc.KEPT is not None
-    return [used for pool in nvrtc.KEPT._pools.values() for used in pool._idle]
+    assert kept_module.KEPT is not None
+    return [used for pool in kept_module.KEPT._pools.values() for used in pool._idle]
 
 
 def idle_after_compiling() -> tuple[Program, list[PooledChild] | None]:
     program = compiled(KERNEL)
-    return program, idle() if nvrtc.KEPT else None
+    return program, idle() if kept_module.KEPT else None
 
 
 def test_a_compiler_that_stays_gives_the_same_program_with_the_headers_compiled_once() -> None:
     sources = [f"// {name}\n{SLOW}#define N {n}\n{KERNEL}" for n, name in enumerate(("first", "second"))]
     alone = [compiled(source) for source in sources]
-    with compilers_kept():
+    with children_kept():
         assert [compiled(source) for source in sources] == alone
         (used,) = idle()
         assert (used.programs, len(used.holds)) == (2, 1)
