@@ -31,7 +31,7 @@ class KeptChildren(Closing):
     def answer(
         self, key: Hashable, start: Callable[[], Child], ask: Callable[[PooledChild], dict[str, Any]]
     ) -> dict[str, Any] | None:
-        """The answer of a child from ``start``; None if it did not answer: a process for this source alone finds out why."""
+        """The answer of a child from ``start``; None if it gave none: a process for this source alone finds out why."""
         pool = self._pools.setdefault(key, ChildPool(start, programs=PROGRAMS))
         used = pool.take()
         try:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
 import pytest
 
 from grader.compile import Program, compile_source
 from grader.compile.nvrtc import slow_headers
+from grader.compile.parsing import Part
+from grader.compile.ptxas import Assembly, assembly
 from grader.compile.toolchain import find_toolchain
 from grader.errors import SubmissionError
+from grader.grading.source_view import parsed
+from grader.paths import cache_folder
 from grader.process import kept as kept_module
+from grader.process.channel import ChannelTimeout
 from grader.process.child import PooledChild
 from grader.process.kept import children_kept
 
@@ -65,6 +71,44 @@ def test_a_compiler_that_has_died_is_replaced_by_a_process_of_its_own(kept: None
     idle()[0].child.kill()
     assert compiled(KERNEL).entries[0].name == "k"
     assert idle() == []
+
+
+def test_assemblers_and_parsers_that_stay_answer_the_same_and_are_replaced_when_they_have_died() -> None:
+    programs = [compiled(f"#define N {n}\n{KERNEL}", f"k{n}.cu") for n in range(3)]
+    alone = [(assembled(program), read(program)) for program in programs]
+    with children_kept():
+        assert [(assembled(program), read(program)) for program in programs] == alone
+        assert [used.programs for used in idle()] == [3, 3]
+        for used in idle():
+            used.child.kill()
+        assert (assembled(programs[0]), read(programs[0])) == alone[0]
+        assert idle() == []
+
+
+def assembled(program: Program) -> Assembly:
+    for made in cache_folder("cubin").glob("*"):
+        made.unlink()
+    return assembly(program, "sm_80")
+
+
+def read(program: Program) -> tuple[Part, ...]:
+    parsed.cache_clear()
+    return parsed(program.source)
+
+
+def test_a_text_that_takes_a_parser_long_is_judged_by_the_limits_of_a_process_of_its_own(
+    kept: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.process.kept.asked", late)
+    assert read(compiled(KERNEL))[0].kind == "kernel"
+    assert [used.programs for used in idle()] == [1]  # the compiler
+
+
+def late(used: PooledChild, request: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    if "log_limit" not in request:
+        raise ChannelTimeout("the other side did not answer in time")
+    used.child.channel.send(request)
+    return dict(used.child.channel.receive(60.0)[0])
 
 
 def test_a_fork_has_compilers_of_its_own(kept: None) -> None:
