@@ -50,13 +50,17 @@ def test_timed_inputs_and_their_outputs_are_ordinary_numbers(entry: CourseExerci
         assert values.size < 100 or most_frequent_part(values) <= ALIKE, name
 
 
-def test_the_cases_that_are_checked_keep_the_hard_values_and_timed_runs_do_not_get_them() -> None:
+def test_the_hard_values_of_the_cases_are_verified_at_the_timed_size_and_not_timed() -> None:
     softmax, size = load_catalog().find("softmax_v1").exercise, {"rows": 4, "cols": 256}
     assert np.abs(make_inputs(softmax, size, 1, "real")["x"]).max() > 104
     data = device_data(built_in_course())
-    (variant,), _ = variants(softmax, size, 1, data.CHECKS["softmax:rows"], data.GENERATED_TYPES)
-    for launch in (*variant.generate, *variant.check[:1]):
-        assert [value for kind, value in launch.args if kind == "f64"] == [-4.0, 4.0], launch.kernel
+    made, _ = variants(softmax, size, 1, data.CHECKS["softmax:rows"], data.GENERATED_TYPES)
+    ranges = {"special": [-120.0, 120.0], "unusual": [-120.0, -100.0], "real": [-4.0, 4.0]}
+    assert [variant.kind for variant in made] == ["special", "unusual", *["real"] * 3]
+    for variant in made:
+        for launch in (*variant.generate, *variant.check[:1]):
+            assert [value for kind, value in launch.args if kind == "f64"] == ranges[variant.kind], launch.kernel
+    assert [variant.ordinary for variant in made] == [False, False, True, True, True]
 
 
 def test_without_timed_data_of_its_own_an_array_is_timed_on_those_of_its_cases() -> None:

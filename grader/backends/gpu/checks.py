@@ -12,7 +12,7 @@ from typing import Any
 
 from grader.backends.gpu.wire import Trusted, Variant
 from grader.c_types import DTYPE_BYTES
-from grader.exercise import Exercise, Size
+from grader.exercise import Array, Exercise, Size, Values
 from grader.expressions import cdiv, evaluate_integer
 from grader.inputs import element_count, stream
 
@@ -25,8 +25,8 @@ def variants(
 ) -> tuple[tuple[Variant, ...], int]:
     """The launches for one timed size, without the sample's number, and the bytes of the work area.
 
-    There is one variant with exact values and three with real ones, or only real ones if the exercise has no exact
-    values. ``seed`` is secret, ``check`` a `kernels_ref.device.Check`, ``types`` are the generator's names of dtypes.
+    There are three variants with real values that are timed, and one with each other kind that the exercise has.
+    ``seed`` is secret, ``check`` a `kernels_ref.device.Check`, ``types`` are the generator's names of dtypes.
     """
     at = _up(COUNTS + 8 * len(exercise.inputs))
     places = {}
@@ -46,7 +46,7 @@ def variants(
     def variant(kind: str) -> Variant:
         generate, unchanged = [], []
         for position, array in enumerate(exercise.inputs):
-            count, values = element_count(array, size), array.timed_values
+            count, values = element_count(array, size), _values(array, kind)
             args: tuple[tuple[str, Any], ...] = (
                 ("buffer", array.name), ("u64", count), ("u64", seed), ("u64", stream(array.name)), ("sample", 0),
             )  # fmt: skip
@@ -78,7 +78,24 @@ def variants(
         return Variant(kind, tuple(generate), (*unchanged, *fill, *checking), (explain,))
 
     real = variant("real")
-    return ((variant("exact"), real, real, real) if exercise.exact else (real,)), at
+    return (*map(variant, _untimed_kinds(exercise)), real, real, real), at
+
+
+def _untimed_kinds(exercise: Exercise) -> tuple[str, ...]:
+    """The kinds of values that are verified at the timed size, and not timed: those of the cases, where they differ."""
+    kinds = {
+        "exact": exercise.exact,
+        "special": any(array.timed is not None for array in exercise.inputs),
+        "unusual": any(array.unusual is not None for array in exercise.inputs),
+    }
+    return tuple(kind for kind, wanted in kinds.items() if wanted)
+
+
+def _values(array: Array, kind: str) -> Values:
+    """From where the array's values are drawn."""
+    if kind == "unusual" and array.unusual is not None:
+        return array.unusual
+    return array.timed_values if kind == "real" else array.values
 
 
 def _bounds(exercise: Exercise, size: Size, kind: str) -> tuple[float, float]:

@@ -43,7 +43,7 @@ class Trusted:
 
 @dataclass(frozen=True)
 class Variant:
-    """The launches for one kind of values (``exact`` or ``real``) before and after the timed launch.
+    """The launches for one kind of values (``exact``, ``special`` …, ``real``) before and after the timed launch.
 
     ``generate`` makes the inputs. ``check`` checks that inputs are unchanged and compares outputs, with its result in
     the findings; ``explain`` runs only if a check failed.
@@ -56,7 +56,9 @@ class Variant:
 
     @property
     def ordinary(self) -> bool:
-        """Whether a time with these values counts: with exact values, small integers, a GPU draws less power."""
+        """Whether a time with these values counts: with small integers a GPU draws less power, and special values take
+        other paths.
+        """
         return self.kind == "real"
 
 
