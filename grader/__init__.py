@@ -6,11 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grader.api import grade
-    from grader.exercise import AlsoTimed, Array, Exercise, Expect, Size, Target, Tolerance, Values, Work
+    from grader.exercise import AlsoTimed, Array, Exercise, Expect, Large, Size, Target, Tolerance, Values, Work
 
 __version__ = "0.1.0"
 
-__all__ = ["AlsoTimed", "Array", "Exercise", "Expect", "Size", "Target", "Tolerance", "Values", "Work", "grade"]
+__all__ = [
+    "AlsoTimed",
+    "Array",
+    "Exercise",
+    "Expect",
+    "Large",
+    "Size",
+    "Target",
+    "Tolerance",
+    "Values",
+    "Work",
+    "grade",
+]
 
 
 def __getattr__(name: str) -> Any:

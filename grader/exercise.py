@@ -115,6 +115,18 @@ class AlsoTimed:
 
 
 @dataclass(frozen=True)
+class Large:
+    """A size with more than 2^32 elements in an array, for a statement that promises it.
+
+    With the sizes of ``period`` in place of theirs, rows, inputs and outputs are the part that they repeat: such a case
+    needs little memory. Of its launch three blocks run, on the simulator, the last one among them.
+    """
+
+    size: Size
+    period: Size
+
+
+@dataclass(frozen=True)
 class Expect:
     """One technique expectation on the counters at the simulated size; one-sided, so that a better answer passes.
 
@@ -158,6 +170,7 @@ class Exercise:
     simulated: Size  # the size whose counters are graded
     # name -> (least, largest, step): every run draws two more small sizes from it, so that nobody can list them
     secret: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    large: Large | None = None  # None: no array has 2^31 elements
     timed: Size | None = None  # the size that is timed on a GPU; None: not timed
     scalars: Mapping[str, float] = field(default_factory=dict)  # float parameters by name, e.g. {"alpha": 2.5}
     work: Work = field(default_factory=Work)

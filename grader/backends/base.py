@@ -53,6 +53,7 @@ class Buffer:
     role: str  # "in" | "out" | "scratch"
     data: npt.NDArray[np.generic] | None = None
     offset: int = 0  # of its first element in an allocation, in elements: not 0 for a slice
+    period: int = 0  # elements that it repeats, and has memory for, on the simulator; 0: all
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ USUAL = Conditions()
 class CaseRun:
     """One case to run. With ``counters=False`` the simulator runs without its counting observers.
 
-    ``instructions`` is the case's budget on the simulator, in plain instructions of a warp.
+    ``instructions`` is the case's budget on the simulator, in plain instructions of a warp. With ``few``, the simulator
+    runs only three blocks of each launch.
     """
 
     plan: LaunchPlan
@@ -86,6 +88,7 @@ class CaseRun:
     counters: bool = True
     conditions: Conditions = USUAL
     instructions: int = Limits.instructions
+    few: bool = False
 
 
 @dataclass(frozen=True, eq=False)

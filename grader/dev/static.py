@@ -40,7 +40,7 @@ _FRACTION = re.compile(r"\b0\.\d+\b")
 
 def fact_problems(entry: CourseExercise) -> Iterator[Problem]:
     """Yield the problems of the exercise's literal, beyond those found when it is loaded."""
-    for check in (_idea, _technique, _target, _comparison):
+    for check in (_idea, _technique, _target, _large, _comparison):
         try:
             yield from (Problem("exercise.py", message) for message in check(entry))
         except WarpgradeError as error:
@@ -104,6 +104,23 @@ def _line(entry: CourseExercise) -> Iterator[str]:
         yield f"its line is a fraction of the {line.of}, its target a fraction of the {target.of}: calibrate it again"
     if line is not None and line.solution < target.reach and not target.note:
         yield f"the solution reached {line.solution:g}, not {target.reach:g}, and the target's note does not say why"
+
+
+def _large(entry: CourseExercise) -> Iterator[str]:
+    """The problems of the large case, whose data must differ at a distance of 2^31 and 2^32 elements or bytes."""
+    from grader.inputs import element_bytes, element_count
+
+    exercise, large = entry.exercise, entry.exercise.large
+    if large is None:
+        return
+    counts = {
+        a: (element_count(a, large.size), element_count(a, {**large.size, **large.period})) for a in exercise.arrays
+    }
+    if max(count for count, _ in counts.values()) <= 2**32:
+        yield "no array of the large size has more than 2^32 elements"
+    for array, (count, period) in counts.items():
+        if count * element_bytes(array) > 2**31 and 2**32 % (period * element_bytes(array)) == 0:
+            yield f"{array.name} repeats after a power of 2: take an odd number of rows"
 
 
 def _comparison(entry: CourseExercise) -> Iterator[str]:

@@ -159,11 +159,12 @@ class CaseBook:
         """Return the data of ``case``; the first caller makes it."""
         from grader.inputs import make_inputs
 
-        key = (tuple(case.size.items()), case.values)
+        size = {**case.size, **case.period}
+        key = (tuple(size.items()), case.values)
         with self._lock:
             if key not in self._made:
-                inputs = make_inputs(self._exercise, case.size, self._seed, case.values)
-                self._made[key] = CaseData(inputs, self._oracle(inputs, {**self._exercise.scalars, **case.size}))
+                inputs = make_inputs(self._exercise, size, self._seed, case.values)
+                self._made[key] = CaseData(inputs, self._oracle(inputs, {**self._exercise.scalars, **size}))
             return self._made[key]
 
     def answer(self, case: Case, inputs: Arrays) -> Mapping[str, npt.NDArray[np.float64]] | None:

@@ -156,9 +156,11 @@ def _run(
 def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book: CaseBook) -> Job:
     """The simulator runs the counted size too, and without a GPU one of many blocks; the GPU is timed."""
     from grader.grading.cases import case_of_many_blocks, simulated_case, small_cases
+    from grader.grading.large import large_case
     from grader.grading.run import Job
 
-    counted = (simulated_case(request.exercise),) if backend is request.services.simulator else ()
+    simulated = backend is request.services.simulator
+    counted = (simulated_case(request.exercise),) if simulated else ()
     timer = request.services.timer if backend is request.services.gpu else None
     exercise = backend.sized(request.exercise)
     many = () if request.services.gpu else case_of_many_blocks(exercise, compiled, backend.device_limits, request.seed)
@@ -168,7 +170,8 @@ def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book:
         where = " on the simulator" if backend is request.services.simulator else " on the GPU"
     return Job(
         request.exercise, compiled, book, cases, backend, request.services.limits, timer,
-        is_given_kernel(request), tell=lambda words: request.tell(words + where),
+        large_case(exercise) if simulated else None, is_given_kernel(request),
+        tell=lambda words: request.tell(words + where),
     )  # fmt: skip
 
 

@@ -137,7 +137,8 @@ class CompiledSubmission:
 class Case:
     """One size with one kind of values. ``counters`` asks the simulator to count; small cases run in other orders.
 
-    ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation.
+    ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation. A large case
+    has a ``period``, as in `grader.exercise.Large`.
     """
 
     size: Size
@@ -145,6 +146,7 @@ class Case:
     counters: bool = False
     small: bool = False
     offsets: Mapping[str, int] = field(default_factory=dict)
+    period: Size = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

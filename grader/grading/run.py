@@ -13,6 +13,7 @@ from grader.backends.base import USUAL
 from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.kinds import MISREAD_SHOWS
 from grader.findings.record import Finding
+from grader.grading import large
 from grader.grading.cases import CaseBook, CaseData, case_run, plan_of
 from grader.grading.causes import (
     inputs_there,
@@ -44,7 +45,8 @@ Timer = Callable[["Session"], Speed | None]
 class Job:
     """One submission on one backend. ``timer`` is called in the same session after all cases passed.
 
-    ``given_kernel`` says that the `.cu` is the course's own; ``tell`` hears which case is next.
+    ``large`` is a case that is run last; ``given_kernel`` says that the `.cu` is the course's own; ``tell`` hears which
+    case is next.
     """
 
     exercise: Exercise
@@ -54,6 +56,7 @@ class Job:
     backend: Backend
     limits: Limits
     timer: Timer | None = None
+    large: Case | None = None
     given_kernel: bool = False
     tell: Callable[[str], None] = lambda words: None
 
@@ -74,6 +77,8 @@ def run_job(job: Job) -> BackendReport:
                     break
             if any(outcome.has_state for outcome in outcomes) and not any(outcome.failed for outcome in outcomes):
                 outcomes += filter(attrgetter("failed"), _second_launches(job, session))
+            if job.large is not None and not any(outcome.failed for outcome in outcomes):
+                outcomes += filter(None, [_of_large_case(job, session, job.large)])
             if job.timer is not None and not any(outcome.failed for outcome in outcomes):
                 job.tell("timing")
                 speed = _timed(job.timer, session)
@@ -152,6 +157,24 @@ def _ran(job: Job, session: Session, case: Case, conditions: Conditions = USUAL)
     if ran.wrong is not None and (word == "race" or unset):  # which explains the values
         return replace(ran, wrong=without_values(ran.wrong, unset=unset))
     return ran
+
+
+def _of_large_case(job: Job, session: Session, case: Case) -> CaseOutcome | None:
+    """What the large case shows, None if it does not show a fault; what ends its run is no fault."""
+    data = job.book.data(case)
+    try:
+        plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
+        if not large.fits(plan):
+            return None
+        execution = session.run(large.large_run(job.exercise, case, data, plan))
+    except SubmissionError:
+        return None
+    shown = large.certain(execution)
+    ran = Ran(case, plan, shown, failure_word(shown), None)
+    if ran.word is None and large.are_final(plan, execution):
+        wrong = large.wrong_value(job.exercise, case, data, execution.outputs, plan)
+        ran = replace(ran, wrong=wrong and replace(wrong, names=_known_as(job, plan, wrong.array)))
+    return None if ran.is_right else _told(job, ran)
 
 
 def _with_time(job: Job, session: Session, ran: Ran) -> Ran:

@@ -233,7 +233,7 @@ class _Reader:
 
 def _in_array(event: Event, space: str, array: Array, offset: int, address: int) -> Event:
     return replace(
-        event, space=space, array=plain_name(array.name), array_bytes=array.data.size, offset=offset,
+        event, space=space, array=plain_name(array.name), array_bytes=array.size, offset=offset,
         address=address,
     )  # fmt: skip
 

@@ -38,7 +38,8 @@ class Memory:
     name: str
     data: Bytes
     initialised: bool
-    offset: int = 0  # in bytes
+    offset: int = 0  # bytes from an aligned address to its begin
+    repeated: int = 0  # its size in bytes, if it repeats ``data``
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class Options:
     undefined: int = 0xFF  # the byte that fills shared and local memory when a block starts (NaN in every float type),
     # and the result of a shuffle from an inactive lane
     order: Order = USUAL
+    few: bool = False  # run only the first block of a launch, the last one, and one between them
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +151,10 @@ class _Run:
         for name, data in variables.items():
             self.device.variable(name).data[:] = data
         self.addresses = {
-            m.name: self.device.allocate(m.name, m.data, initialised=m.initialised, offset=m.offset) for m in memories
+            m.name: self.device.allocate(
+                m.name, m.data, initialised=m.initialised, offset=m.offset, repeated=m.repeated
+            )
+            for m in memories
         }
         self.calls: list[Call] = []
         self.counters: list[Counters] = []
@@ -182,6 +187,7 @@ class _Run:
             launched = self.device.launch(
                 call.kernel, call.grid, call.block, call.shared_bytes, given,
                 budget_per_block=self.options.instructions_per_block, budget=self.left, cooperative=call.cooperative,
+                few=self.options.few,
             )  # fmt: skip
         except TooLarge as error:
             self.events.append(too_large(call.kernel, error))

@@ -7,7 +7,7 @@ import pytest
 
 from grader.catalog.courses import CourseExercise
 from grader.dev.static import fact_problems, first_foreign, pair_problems, source_problems, text_problems
-from grader.exercise import Expect, Target, Tolerance
+from grader.exercise import Expect, Large, Target, Tolerance
 
 GOOD = Expect("sector_efficiency", at_least=0.99, why="waste", hint="do not")
 TARGET = Target(unit="bandwidth", fraction=0.5, note="tests")
@@ -43,6 +43,8 @@ def test_the_exercises_of_the_miniature_course_are_in_order(exercise):
         ({"target": replace(TARGET, ceiling="nowhere")}, "no ceiling 'nowhere'"),
         ({"target": TARGET, "timed": {"n": 2**24}}, "no trusted check on the device for 'mini:scale'"),
         ({"target": TARGET}, "no timed size"),
+        ({"large": Large({"n": 2**32}, period={"n": 33})}, "no array of the large size has more than 2^32"),
+        ({"large": Large({"n": 2**32 + 1}, period={"n": 32})}, "x repeats after a power of 2"),
     ],
 )
 def test_a_fact_that_cannot_be_is_a_problem(scale, changes, words):

@@ -69,6 +69,12 @@ bounds.condition_of_nothing
     thread 5 of block 0 writes src[64] (array x), but src has 64 elements (0 to 63), at k.cu:5
     → the `;` after `if (t < 64)` in line 4 ends the `if`, so it guards nothing: take it out
 
+bounds.index_of_32_bits
+    thread 5 of block 0 writes src[-2147483643] (array x), but src has 3221225472 elements (0 to 3221225471), at
+    k.cu:4
+    → src has 3221225472 elements, and an `int` ends at 2147483647: a product that is larger turns negative.
+      Compute the index in 64 bits, `(size_t)row * length`
+
 bounds.uneven_pass
     thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
     → grid= and `by` in line 1 disagree: a pass starts 2 blocks, but `by` leaves 1: both must be the number of
@@ -646,6 +652,12 @@ faults.own_lane_in_the_mask
 outputs.return_before_the_store
     y[0] at n=9: it was never written; expected 5.0; it is probably thread 5 of block 0 that should write it
     → does the thread that should write y[0] return before it does, in line 4?
+
+outputs.index_of_32_bits
+    y[9] at m=131072: got 5.0, expected 4.0; 1 of 131072 elements is wrong; it is probably thread 5 of block 0
+    that should write it
+    → smaller sizes are right, and here an array has 8589934592 elements: is an index, a product in it, or a
+      number of bytes computed in 32 bits? `(size_t)row * length`
 
 outputs.grid_that_ends_before_the_array
     y[64] at n=65: it was never written; expected 5.0; 1 of 65 elements is wrong; it is probably thread 5 of

@@ -1,4 +1,4 @@
-from grader import AlsoTimed, Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import AlsoTimed, Array, Exercise, Expect, Large, Target, Tolerance, Values, Work
 
 # Exact cases: sums of k terms of ±A stay below 1023 · 16384 < 2^24, where floats are exact in any order of summation.
 # They pass 2048 after a handful of terms, where halves are 2 apart: accumulated in fp16, or rounded to it, they are
@@ -28,6 +28,7 @@ EXERCISE = Exercise(
     ),
     secret={"m": (1, 200, 1), "k": (8, 1600, 8)},
     simulated={"m": 256, "k": 4096},
+    large=Large({"m": 270_001, "k": 16384}, period={"m": 31}),
     timed={"m": 32768, "k": 16384},
     # What one layer of a small language model multiplies by when it makes a word, and a matrix of 256 MiB.
     also_timed=(AlsoTimed({"m": 14336, "k": 4096}), AlsoTimed({"m": 32768, "k": 4096})),

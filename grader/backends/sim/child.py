@@ -148,14 +148,18 @@ class _Server:
         conditions = Conditions(**message["conditions"])
         roles: dict[str, str] = message["roles"]
         raw = {name: a.view(np.uint8) for name, a in arrays.items()}
-        offsets = {name: count * arrays[name].itemsize for name, count in message["offsets"].items()}
-        memories = [Memory(name, data, roles[name] == "in", offsets.get(name, 0)) for name, data in raw.items()]
+        memories = [
+            Memory(name, raw[name], roles[name] == "in", *(
+                array.itemsize * message[elements].get(name, 0) for elements in ("offsets", "counts")
+            ))
+            for name, array in arrays.items()
+        ]  # fmt: skip
         outcome = simulate(
             self.module,
             memories,
             [_step(s) for s in message["steps"]],
             cache=self.cache,
-            options=self._options(conditions, message["instructions"], counted=message["counters"]),
+            options=self._options(conditions, message["instructions"], counted=message["counters"], few=message["few"]),
             variables=self.variables if conditions.keeps_state else {},
         )
         self.variables = outcome.variables
@@ -170,7 +174,7 @@ class _Server:
         answer["has_state"] = bool(outcome.variables)
         self.channel.send({"is": "done", **answer}, outputs)
 
-    def _options(self, conditions: Conditions, instructions: int, *, counted: bool) -> Options:
+    def _options(self, conditions: Conditions, instructions: int, *, counted: bool, few: bool = False) -> Options:
         from grader.simt.engine.schedule import ORDERS
         from grader.simt.simulate import Options
 
@@ -186,6 +190,7 @@ class _Server:
             printf_bytes=self.program["printf_bytes"],
             undefined=conditions.undefined,
             order=order,
+            few=few,
         )
 
 

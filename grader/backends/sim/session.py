@@ -141,7 +141,9 @@ class SimSession(Closing):
         from grader.inputs import poison
 
         request, word = case_request(run, self.program), run.conditions.poison_word
-        arrays = {b.name: b.data if b.data is not None else poison(b.dtype, b.count, word) for b in run.buffers}
+        arrays = {
+            b.name: b.data if b.data is not None else poison(b.dtype, b.period or b.count, word) for b in run.buffers
+        }
         started = time.monotonic()
         self._send(request, arrays)
         answer, outputs = self._await(self._limits.total_s)  # its limit of instructions is reached long before
@@ -311,9 +313,10 @@ def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
             steps.append(_call(step, program))
     roles = {b.name: b.role for b in run.buffers}
     offsets = {b.name: b.offset for b in run.buffers if b.offset}
+    counts = {b.name: b.count for b in run.buffers if b.period}
     return {
-        "do": "run", "steps": steps, "roles": roles, "offsets": offsets, "counters": run.counters,
-        "instructions": run.instructions, "conditions": asdict(run.conditions),
+        "do": "run", "steps": steps, "roles": roles, "offsets": offsets, "counts": counts, "few": run.few,
+        "counters": run.counters, "instructions": run.instructions, "conditions": asdict(run.conditions),
     }  # fmt: skip
 
 

@@ -62,10 +62,15 @@ class Array:
     read_only: bool = False
     is_variable: bool = False  # a variable of the module; buffers are in a namespace of their own
     shadow: int = 0  # place of its first shadow cell, in bytes of memory
+    repeated: int = 0  # its size in bytes, if it repeats ``data``
+
+    @property
+    def size(self) -> int:
+        return self.repeated or self.data.size
 
     @property
     def end(self) -> int:
-        return self.address + self.data.size
+        return self.address + self.size
 
     def holds(self, address: int) -> bool:
         return self.address <= address < self.end
@@ -150,16 +155,19 @@ class Device:
         in_place: bool = False,
         address: int | None = None,
         offset: int = 0,
+        repeated: int = 0,
     ) -> int:
         """Copy an array to the device, or use it ``in_place``; returns its address (``address``, if given).
 
-        A slice begins ``offset`` bytes after an aligned address. Reads of uninitialised arrays before writes are
-        findings. Raises ValueError if it overlaps another array.
+        A slice begins ``offset`` bytes after an aligned address. An array of ``repeated`` bytes repeats the given ones
+        in the same memory. Reads of uninitialised arrays before writes are findings. Raises ValueError if it overlaps
+        another array.
         """
         if in_place and not (data.flags.c_contiguous and data.flags.writeable):
             raise ValueError(f"{name} is not writable memory in one piece")
         own = data.reshape(-1).view(np.uint8) if in_place else _copied(data, offset)
-        return self._place(name, own, initialised, address=address, offset=offset)
+        room = rounded(repeated, 512)  # for addresses that are far off
+        return self._place(name, own, initialised, address=address, offset=offset + room, repeated=repeated)
 
     def _place(
         self,
@@ -169,18 +177,19 @@ class Device:
         *,
         address: int | None = None,
         offset: int = 0,
+        repeated: int = 0,
         read_only: bool = False,
         is_variable: bool = False,
     ) -> int:
         at = self._next + offset if address is None else address
         index = bisect_left(self.arrays, at, key=attrgetter("address"))
-        neighbours = self.arrays[max(0, index - 1) : index + 1]
-        if any(a.address < at + max(data.size, 1) and at < max(a.end, a.address + 1) for a in neighbours):
+        neighbours, size = self.arrays[max(0, index - 1) : index + 1], repeated or data.size
+        if any(a.address < at + max(size, 1) and at < max(a.end, a.address + 1) for a in neighbours):
             raise ValueError(f"{name} would overlap another array")
-        placed = Array(name, at, data, initialised, read_only, is_variable, self.shadows.place(data.size))
+        placed = Array(name, at, data, initialised, read_only, is_variable, self.shadows.place(data.size), repeated)
         self.arrays.insert(index, placed)
         if address is None:
-            self._next = rounded(at + data.size + max(GAP, data.size), 512)
+            self._next = rounded(at + size + max(GAP, size), 512)
         return at
 
     def workspace(self) -> int:
@@ -263,9 +272,10 @@ class Device:
         """The allocation nearest below an address (or above it), with the byte offset into it."""
         index = bisect_right(self.arrays, address, key=attrgetter("address"))
         below, above = self.arrays[:index][-1:], self.arrays[index : index + 1]
-        for array, distance in (*((a, GAP // 2) for a in (*below, *above)), *((a, GAP) for a in below)):
+        around = ((a, max(a.repeated, GAP // 2)) for a in (*below, *above))
+        for array, distance in (*around, *((a, GAP) for a in below)):
             offset = address - array.address
-            if -distance <= offset < array.data.size + distance:
+            if -distance <= offset < array.size + distance:
                 return array, offset
         return None
 
@@ -273,17 +283,19 @@ class Device:
     def launch(
         self, name: str, grid: Dim3, block: Dim3, dynamic_shared: int, arguments: Sequence[bytes], *,
         budget_per_block: int, budget: int = UNLIMITED, cooperative: bool = False, resident: int | None = None,
+        few: bool = False,
     ) -> Launched:  # fmt: skip
         """Run one kernel. ``arguments`` are the parameters' bytes; the budgets are in units of `blocks.cost`.
 
-        ``resident`` overrides the number of resident blocks. Raises UnsupportedPtx, TooLarge; ValueError for arguments
-        that do not fit the kernel, or a shape that CUDA does not allow.
+        ``resident`` overrides the number of resident blocks. With ``few``, only three blocks run.
+        Raises UnsupportedPtx, TooLarge; ValueError for arguments that do not fit the kernel, or a shape that CUDA does
+        not allow.
         """
         loaded = self._loaded(name)
         at_once = self.resident(name, block, dynamic_shared) if resident is None else resident
         launch = GridLaunch(
             self, loaded, grid, block, dynamic_shared, arguments, budget_per_block, budget,
-            cooperative=cooperative, resident=at_once,
+            cooperative=cooperative, resident=at_once, few=few,
         )  # fmt: skip
         launched = launch.run()
         self._used = launch.used

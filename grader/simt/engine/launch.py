@@ -98,12 +98,15 @@ class GridLaunch:
         *,
         cooperative: bool = False,
         resident: int,
+        few: bool = False,
     ) -> None:
         self.device, self.kernel, self.code = device, loaded.kernel, loaded.code
         self.grid, self.block, self.dynamic = grid, block, dynamic
         self.budget_per_block, self.budget = budget_per_block, budget
         self.cooperative, self.resident = cooperative, resident
         self.block_count = grid[0] * grid[1] * grid[2]
+        # One of them at three quarters: between 2^31 and 2^32 where the last one is beyond.
+        self.few = sorted({0, 3 * (self.block_count - 1) // 4, self.block_count - 1}) if few else []
         self.threads = block[0] * block[1] * block[2]
         self.warps = (self.threads + 31) // 32
         filled = self.kernel.shared_bytes + dynamic + 32 * self.warps * self.kernel.local_bytes
@@ -114,6 +117,7 @@ class GridLaunch:
         self.arrays = tuple(device.arrays)
         self.shared_bytes = self.kernel.shared_bytes + dynamic
         self.params = self._parameters(arguments)
+        self.first_rows: list[int] = []  # of the table: for each array, and for the parameters after them
         self.table = self._allocation_table()
         self.memory: Memory = {  # shared by all workers, by the names of WORKER's pointers to it
             "params": self.params,
@@ -145,7 +149,7 @@ class GridLaunch:
                 f"once ({SM_COUNT} multiprocessors × {self.resident // SM_COUNT} blocks of {self.threads} threads)"
             )
         most = self.budget // self.block_cost
-        if self.block_count > most:
+        if (len(self.few) or self.block_count) > most:
             raise TooLarge(f"a grid of {self.block_count} blocks, more than the {most} that this case may still start")
 
     def run(self) -> Launched:
@@ -154,11 +158,16 @@ class GridLaunch:
             self.device.threads, self.block_count, WORKERS_BYTES // max(self.worker_bytes, 1),
             CELLS_BYTES // (CELL_BYTES * cells + 1),
         )  # fmt: skip
-        workers = 1 if self.kernel.global_order else max(1, workers)
-        first = self.device.serials(self.block_count)
-        runs = [Worker(self, i, workers, first) for i in range(workers)]
+        workers = 1 if self.kernel.global_order or self.few else max(1, workers)
+        first, n = self.device.serials(self.block_count), self.block_count
+        if self.few:
+            runs = [Worker(self, 0, range(block, block + 1), 1, first) for block in self.few]
+        else:
+            shares = [range(n * i // workers, n * (i + 1) // workers) for i in range(workers)]
+            runs = [Worker(self, i, share, workers, first) for i, share in enumerate(shares)]
         if workers == 1:
-            runs[0].run()
+            for one in runs:
+                one.run()
         else:
             threads = [threading.Thread(target=w.run) for w in runs]
             for thread in threads:
@@ -166,19 +175,16 @@ class GridLaunch:
             for thread in threads:
                 thread.join()
         self.used = self._used(runs)  # the workers themselves are not kept, so that their memory is freed
-        return self._merge(runs)
+        return self._merge(runs, shared=workers > 1)
 
     def _used(self, runs: Sequence[Worker]) -> list[tuple[Array, int]]:
         """The arrays that the launch accessed, with their sectors if these are counted."""
-        tables = [w.table.view(np.uint64).reshape(-1, ALLOCATION.size // 8) for w in runs]
-        flags, sectors = (ALLOCATION.offset[name] // 8 for name in ("flags", "sectors"))
-        return [
-            (array, sum(int(table[i, sectors]) for table in tables))
-            for i, array in enumerate(self.arrays)
-            if any(int(table[i, flags]) & USED for table in tables)
-        ]
+        flags = np.bitwise_or.reduce([_column(w.table, "flags") for w in runs])
+        sectors = np.sum([_column(w.table, "sectors") for w in runs], axis=0)
+        met, moved = np.bitwise_or.reduceat(flags, self.first_rows), np.add.reduceat(sectors, self.first_rows)
+        return [(array, int(moved[i])) for i, array in enumerate(self.arrays) if int(met[i]) & USED]
 
-    def _merge(self, runs: list[Worker]) -> Launched:
+    def _merge(self, runs: list[Worker], *, shared: bool) -> Launched:
         counters: npt.NDArray[np.uint64] = np.stack([w.counters for w in runs]).sum(axis=0, dtype=np.uint64)
         split = len(BLOCK_COUNTERS) * len(self.kernel.block_lines)
         sites = np.stack([w.counters[split:].reshape(-1, len(SITE_COUNTERS)) for w in runs])
@@ -189,7 +195,7 @@ class GridLaunch:
         records = np.stack([w.worst for w in runs])[first, np.arange(merged.shape[0])]
         found = tuple(f for w in runs for f in w.findings())
         status = next((w.status for w in runs if w.status != RUNNING), RUNNING)
-        rerun = len(runs) > 1 and (bool(found) or status != RUNNING or self._overlap(runs))
+        rerun = shared and (bool(found) or status != RUNNING or self._overlap(runs))
         blocks = counters[:split].reshape(-1, len(BLOCK_COUNTERS))
         printed, spent = b"".join(w.printed() for w in runs), sum(w.spent for w in runs)
         return Launched(self.kernel, status, blocks, merged, records, found, printed, spent, rerun,
@@ -227,13 +233,21 @@ class GridLaunch:
         return out
 
     def _allocation_table(self) -> Bytes:
-        """The address table, sorted: module variables and arrays, then the parameters."""
+        """The address table, sorted: module variables and arrays, then the parameters.
+
+        A repeated array has a row for each repeat.
+        """
         granule = self.kernel.granule["global"]
-        rows = [
-            (a.address, a.data.size, a.data.ctypes.data, a.shadow // granule,
-             layout.INITIALISED * a.initialised | layout.READ_ONLY * a.read_only)
-            for a in self.arrays
-        ]  # fmt: skip
+        rows: list[Row] = []
+        for a in self.arrays:
+            self.first_rows.append(len(rows))
+            flags = layout.INITIALISED * a.initialised | layout.READ_ONLY * a.read_only
+            host, shadow = a.data.ctypes.data, a.shadow // granule
+            if not a.repeated:
+                rows.append((a.address, a.data.size, host, shadow, flags))
+            for start in range(0, a.repeated, a.data.size or 1):
+                rows.append((a.address + start, min(a.data.size, a.size - start), host, shadow, flags))
+        self.first_rows.append(len(rows))
         size = max(self.kernel.parameter_bytes, 1)
         rows.append((PARAMETER_BASE, size, self.params.ctypes.data, 0, layout.INITIALISED | layout.READ_ONLY))
         return _table(rows)
@@ -247,21 +261,32 @@ class GridLaunch:
         return _table([row for row in rows if row[1] > 0])
 
 
-def _table(rows: Sequence[tuple[int, int, int, int, int]]) -> Bytes:
-    out = aligned(max(len(rows), 1) * ALLOCATION.size)
-    for i, row in enumerate(rows):
-        out[i * ALLOCATION.size : i * ALLOCATION.size + 40].view(np.uint64)[:] = np.array(row, np.uint64)
-    return out[: len(rows) * ALLOCATION.size] if rows else out[:0]
+Row = tuple[int, int, int, int, int]
+
+
+def _table(rows: Sequence[Row]) -> Bytes:
+    out = aligned(max(len(rows), 1) * ALLOCATION.size)[: len(rows) * ALLOCATION.size]
+    if rows:
+        out.view(np.uint64).reshape(len(rows), -1)[:, :5] = np.array(rows, np.uint64)
+    return out
+
+
+def _column(table: Bytes, name: str) -> npt.NDArray[np.uint64]:
+    rows = table.view(np.uint64).reshape(-1, ALLOCATION.size // 8)
+    return rows[:, ALLOCATION.offset[name] // 8]
 
 
 class Worker:
-    """One CPU thread's share of a launch: a contiguous range of blocks. Only the data is shared with other workers."""
+    """A share of a launch: a contiguous range of blocks. Only the data is shared with other workers.
 
-    def __init__(self, launch: GridLaunch, index: int, count: int, serial: int) -> None:
+    It is that of CPU thread ``index`` of ``count``.
+    """
+
+    def __init__(self, launch: GridLaunch, index: int, share: range, count: int, serial: int) -> None:
         self.launch = launch
         kernel = launch.kernel
         n = launch.block_count
-        self.first, self.last = n * index // count, n * (index + 1) // count
+        self.first, self.last = share.start, share.stop
         sites = len(kernel.sites)
         cells = launch.device.shadows.bytes // kernel.granule["global"]
         self.counters = np.zeros(len(BLOCK_COUNTERS) * len(kernel.block_lines) + len(SITE_COUNTERS) * sites, np.uint64)
@@ -320,9 +345,10 @@ class Worker:
         else:
             self.launch.code.function("run", [ctypes.c_void_p])(self.state.ctypes.data)
 
-    def met(self, allocation: int) -> bool:
-        """Whether its blocks accessed this allocation, by its index in the table."""
-        return bool(ALLOCATION.read(self.table[allocation * ALLOCATION.size :], "flags") & USED)
+    def met(self, array: int) -> bool:
+        """Whether its blocks accessed this array."""
+        first, end = self.launch.first_rows[array : array + 2]
+        return bool(np.any(_column(self.table, "flags")[first:end] & np.uint64(USED)))
 
     def marks_of(self, first: int, count: int) -> Bytes:
         """The accesses of its blocks to these cells of global memory: READ_MARK, WRITE_MARK, both or none."""

@@ -1,0 +1,115 @@
+"""A case with arrays of more than 2^32 elements: its buffers, and what three of its blocks show.
+
+The arrays repeat a few rows, so that a machine need not have memory for them (`docs/design/026-large-arrays.md`). Most
+blocks do not run, and addresses share memory. So only this counts: a stray access; and a wrong value among those that
+were written, if each block computes its values alone. Where neither can be said, nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from grader.backends.base import Buffer, CaseRun
+from grader.findings.kinds import word_of_kind
+from grader.grading.records import Case
+from grader.launch import Launch, LaunchPlan
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from grader.backends.base import Execution
+    from grader.exercise import Exercise
+    from grader.findings.record import Finding
+    from grader.grading.cases import CaseData
+
+    Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+BUDGET = 50_000_000
+"""Of instructions; one block that does all of the work comes to no end, and shows nothing."""
+
+WHOLE_BYTES = 32 << 20
+"""Up to here an array is made in full; longer ones repeat memory."""
+
+STRAY = ("out_of_bounds", "null", "misaligned")
+
+
+def large_case(exercise: Exercise) -> Case | None:
+    large = exercise.large
+    return None if large is None else Case(large.size, "exact" if exercise.exact else "real", period=large.period)
+
+
+def large_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -> CaseRun:
+    """The first launch: others would read what most blocks have not written."""
+    import numpy as np
+
+    from grader.inputs import element_bytes, element_count
+
+    buffers = []
+    repeats = _repeats(exercise, case)
+    for array in exercise.arrays:
+        count, made = element_count(array, case.size), data.inputs.get(array.name)
+        period = element_count(array, {**case.size, **case.period})
+        if not (repeats if array.role == "out" else count * element_bytes(array) > WHOLE_BYTES):
+            made, period = made if made is None else np.resize(made, count), 0
+        buffers.append(Buffer(array.name, array.dtype, count, array.role, made, period=period % count))
+    scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
+    first = next((at for at, step in enumerate(plan.steps) if isinstance(step, Launch)), 0)
+    plan = replace(plan, steps=plan.steps[: first + 1])
+    return CaseRun(plan, (*buffers, *scratch), counters=False, instructions=BUDGET, few=True)
+
+
+def _repeats(exercise: Exercise, case: Case) -> bool:
+    """Whether the outputs repeat memory."""
+    from grader.inputs import element_bytes, element_count
+
+    return any(element_count(a, case.size) * element_bytes(a) > WHOLE_BYTES for a in exercise.outputs)
+
+
+def fits(plan: LaunchPlan) -> bool:
+    """Whether the plan's own arrays are not too large to be made."""
+    from grader.c_types import DTYPE_BYTES
+
+    return sum(DTYPE_BYTES[s.dtype] * s.count for s in plan.scratch) <= WHOLE_BYTES
+
+
+def certain(execution: Execution) -> Execution:
+    """The execution with stray accesses alone."""
+    found = tuple(one for one in execution.findings if one.kind in STRAY)
+    return replace(execution, findings=found, failure=word_of_kind(found[0].kind) if found else None)
+
+
+def are_final(plan: LaunchPlan, execution: Execution) -> bool:
+    """Whether what the blocks have written is what they alone come to."""
+    return len(plan.steps) == 1 and not plan.scratch and not execution.unordered and execution.failure in (None, "race")
+
+
+def wrong_value(exercise: Exercise, case: Case, data: CaseData, outputs: Arrays, plan: LaunchPlan) -> Finding | None:
+    """The first wrong value among those that were written."""
+    import numpy as np
+
+    from grader.compare import compare
+    from grader.inputs import element_count, is_poison
+
+    repeats = _repeats(exercise, case)
+    size = {**case.size, **case.period} if repeats else case.size
+    expected = {name: np.resize(values, outputs[name].size) for name, values in data.expected.items()}
+    written = {name: np.where(is_poison(got), expected[name].astype(got.dtype), got) for name, got in outputs.items()}
+    found = compare(exercise, size, case.values, written, expected, data.inputs, plan=plan)
+    if found is None:
+        return None
+    array = next(array for array in exercise.outputs if array.name == found.array)
+    index, count, period = found.index or 0, element_count(array, case.size), outputs[array.name].size
+    index += (count - 1 - index) // period * period  # of those that share its memory the one of the last block
+    facts = {**found.facts, "size": dict(case.size), "elements": _most(exercise, case)}
+    if facts["position"]:
+        facts["position"] = divmod(index, size[array.count.rpartition("*")[2].strip()])
+    return replace(found, index=index, facts=facts)
+
+
+def _most(exercise: Exercise, case: Case) -> int:
+    from grader.inputs import element_count
+
+    return max(element_count(array, case.size) for array in exercise.arrays)
