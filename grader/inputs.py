@@ -61,14 +61,14 @@ _CHUNK = 1 << 14  # counters per step: their temporaries fit into the cache
 
 
 def make_inputs(
-    exercise: Exercise, size: Size, seed: int, values: Kind = "exact", *, sample: int = 0
+    exercise: Exercise, size: Size, seed: int, values: Kind = "exact"
 ) -> dict[str, npt.NDArray[np.generic]]:
     """Every input array of one case: 1-D, of the array's dtype and count.
 
     Raises UsageError for a count or values in exercise.py that are impossible.
     """
     arrays = ((array, element_count(array, size)) for array in exercise.inputs)
-    return {array.name: make_array(array, count, seed, values, sample) for array, count in arrays}
+    return {array.name: make_array(array, count, seed, values) for array, count in arrays}
 
 
 def unusual_kind(exercise: Exercise) -> tuple[Kind, ...]:

@@ -29,13 +29,12 @@ class Screen:
     unicode: bool
 
 
-def screen(*, no_color: bool = False, stream: TextIO | None = None) -> Screen:
-    """The properties of ``stream`` (default: standard output), by NO_COLOR, FORCE_COLOR, TERM and COLUMNS."""
-    stream = stream or sys.stdout
+def screen(*, no_color: bool = False) -> Screen:
+    """The properties of standard output, by NO_COLOR, FORCE_COLOR, TERM and COLUMNS."""
     width = shutil.get_terminal_size((80, 24)).columns
     plain = no_color or os.environ.get("NO_COLOR")
-    shows_color = os.environ.get("FORCE_COLOR") or (stream.isatty() and os.environ.get("TERM") != "dumb")
-    return Screen(max(NARROWEST, min(WIDEST, width)), bool(shows_color and not plain), _unicode(stream))
+    shows_color = os.environ.get("FORCE_COLOR") or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+    return Screen(max(NARROWEST, min(WIDEST, width)), bool(shows_color and not plain), _unicode(sys.stdout))
 
 
 def _unicode(stream: TextIO) -> bool:

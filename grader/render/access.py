@@ -28,6 +28,7 @@ USED, PARTLY, WASTED, IDLE = "used", "partly", "wasted", "idle"
 
 ROWS_SHOWN = 5
 WORDS_SHOWN = 4
+LANES_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -110,18 +111,18 @@ def busiest_bank(request: WorstRequest) -> tuple[int, str] | None:
     return bank, f"bank {bank} has {len(words)} words: " + ", ".join(named[: WORDS_SHOWN - bool(more)]) + more
 
 
-def lane_words(lanes: Sequence[int], most: int = 3) -> str:
+def lane_words(lanes: Sequence[int]) -> str:
     """Return e.g. ``lane 3``, ``lanes 0–15``, ``lanes 0, 2 … 30``, ``lanes 1, 5, 7 …``."""
     if len(lanes) == 1:
         return f"lane {lanes[0]}"
     steps = {after - before for before, after in pairwise(lanes)}
     if steps == {1} and len(lanes) > 2:
         return f"lanes {lanes[0]}–{lanes[-1]}"
-    if len(lanes) <= most:
+    if len(lanes) <= LANES_SHOWN:
         return "lanes " + ", ".join(map(str, lanes))
     if len(steps) == 1:
         return f"lanes {lanes[0]}, {lanes[1]} … {lanes[-1]}"
-    return "lanes " + ", ".join(map(str, lanes[:most])) + " …"
+    return "lanes " + ", ".join(map(str, lanes[:LANES_SHOWN])) + " …"
 
 
 # --------------------------------------------------------------------------------------------------------------- global

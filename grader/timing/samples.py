@@ -33,7 +33,7 @@ class Summary:
     samples: int
 
 
-def summarise(samples_s: Sequence[float], *, seed: int = 0) -> Summary:
+def summarise(samples_s: Sequence[float]) -> Summary:
     """Median and percentile-bootstrap interval of the median; the same samples give the same interval.
 
     Efron's percentile bootstrap: the median of ``RESAMPLES`` resamples with replacement, and the 2.5 % and 97.5 %
@@ -44,7 +44,7 @@ def summarise(samples_s: Sequence[float], *, seed: int = 0) -> Summary:
     times = np.asarray(samples_s, dtype=np.float64)
     if times.size == 0 or not bool(np.all(np.isfinite(times) & (times > 0))):
         raise ValueError(f"samples must be positive times in seconds, got {list(samples_s)[:5]}")
-    picks = np.random.default_rng(seed).integers(0, times.size, size=(RESAMPLES, times.size))
+    picks = np.random.default_rng(0).integers(0, times.size, size=(RESAMPLES, times.size))
     medians = np.median(times[picks], axis=1)
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(medians, [tail, 100 - tail])

@@ -18,8 +18,8 @@ class Words:
         self.found = found
         self.name = " or ".join(found.names) or found.array or ""  # in the student's kernel
 
-    def fact(self, name: str, otherwise: Any = None) -> Any:
-        return self.found.facts.get(name, otherwise)
+    def fact(self, name: str) -> Any:
+        return self.found.facts.get(name)
 
     @property
     def array(self) -> str:

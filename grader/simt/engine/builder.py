@@ -132,10 +132,10 @@ class Builder:
         p = self.at(pointer, offset) if isinstance(offset, Value) or offset else pointer
         self.here.lines.append(f" store {value.typed}, ptr {p.ref}" + (f", align {align}" if align else ""))
 
-    def add_to(self, pointer: Value, offset: Value | int, amount: Value | int, kind: ir.Type = I64) -> None:
-        """``*(pointer + offset) += amount``."""
+    def add_to(self, pointer: Value, offset: Value | int, amount: Value | int) -> None:
+        """``*(pointer + offset) += amount``, as i64."""
         p = self.at(pointer, offset)
-        self.store(self.load(kind, p) + amount, p)
+        self.store(self.load(I64, p) + amount, p)
 
     def pointer(self, address: Value) -> Value:
         """An i64 (or vector of them) as a pointer."""

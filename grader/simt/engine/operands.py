@@ -197,14 +197,7 @@ class OperandEmitter(Emitter):
         return [self.f.load(kind, out, i * 4 * bits, align=4 * bits) for i in range(count)]
 
     def store_memory(
-        self,
-        space: str,
-        address: Value,
-        values: Sequence[Value],
-        bits: int,
-        *,
-        mask: Value | None = None,
-        ordered: str = "",
+        self, space: str, address: Value, values: Sequence[Value], bits: int, *, ordered: str = ""
     ) -> None:
         """One warp request: each lane writes its ``values`` (integers of ``bits`` bits) from ``address`` on."""
         out = self.f.array(vec(ir.IntType(bits)), len(values))
@@ -216,7 +209,7 @@ class OperandEmitter(Emitter):
             space, "store", bits, len(values), bool(ordered) and not plain, used=(1 << len(values)) - 1,
             late=self.g.adversarial and bool(ordered),
         )  # fmt: skip
-        self._request(shape, address, self.mask if mask is None else mask, out)
+        self._request(shape, address, self.mask, out)
 
     def atomic_memory(
         self, space: str, address: Value, bits: int, combine: Combine, name: str, operands: Sequence[Value]

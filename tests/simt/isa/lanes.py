@@ -75,11 +75,9 @@ class _Lanes(WarpEmitter):
         where, lanes = self._places("load", space, address, bits * count // 8, mask)
         return [f.gather(kind, f.pointer(where + i * bits // 8), lanes, f.const(kind, 0), 1) for i in range(count)]
 
-    def store_memory(
-        self, space: str, address: Value, values: Sequence[Value], bits: int, *, mask: Value | None = None
-    ) -> None:
+    def store_memory(self, space: str, address: Value, values: Sequence[Value], bits: int) -> None:
         f = self.f
-        where, lanes = self._places("store", space, address, bits * len(values) // 8, mask)
+        where, lanes = self._places("store", space, address, bits * len(values) // 8, self.mask)
         for i, value in enumerate(values):
             assert value.type == vec(ir.IntType(bits))
             f.scatter(value, f.pointer(where + i * bits // 8), lanes, 1)
