@@ -100,9 +100,9 @@ class SourceView:
         """The function or lambda that a line is in."""
         return self._innermost(line, line, "kernel", "function")
 
-    def loop(self, first: int, last: int) -> Part | None:
-        """The innermost loop that both lines are in."""
-        return self._innermost(first, last, "loop")
+    def loop(self, first: int, last: int = 0) -> Part | None:
+        """The innermost loop around ``first``, and around ``last`` if it is given."""
+        return self._innermost(first, last or first, "loop")
 
     def _innermost(self, first: int, last: int, *kinds: str) -> Part | None:
         around = [part for part in self.parts(first, last, *kinds) if part.line <= first and last <= part.last]

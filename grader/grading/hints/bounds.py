@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.outputs import disagreement
 from grader.findings.sentences.words import Words, elements
@@ -230,10 +231,15 @@ def index_made_of_the_block(found: Finding, seen: Seen) -> str:
 # ----------------------------------------------------------------------------------------- conditions around the access
 
 
+def _accesses(found: Finding, seen: Seen) -> list[Part]:
+    """The accesses in the finding's line, if its thread and an index from 0 on are known; else []."""
+    known = found.thread is not None and found.index is not None and found.index >= 0
+    return of_the_access(found, seen.source) if known else []
+
+
 def _indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
-    """The index of the access, "" where it has none or several, and what bounds the terms."""
-    index = found.index
-    accesses = of_the_access(found, seen.source) if index is not None and index >= 0 and found.thread else []
+    """The index of the accesses, "" if they have none or several, and the upper bounds at the first one."""
+    accesses = _accesses(found, seen)
     return one_index(accesses), bounds(seen.source, accesses[0]) if accesses else {}
 
 
@@ -325,18 +331,15 @@ def row_or_column_that_nothing_bounds(found: Finding, seen: Seen) -> str:
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t < 64) src[t] = 1;"))
 def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     """The condition at the access is true for the index: quote both."""
-    line, index = found.line or 0, found.index
-    accesses = (
-        of_the_access(found, seen.source) if index is not None and index >= 0 and found.thread is not None else []
-    )
+    accesses = _accesses(found, seen)
     conditions = {seen.source.condition(access) for access in accesses}
     condition = conditions.pop() if len(conditions) == 1 else ""
     if "<" not in condition and ">" not in condition:
         return ""
     who, expression = Words(found).thread(found.thread), one_index(accesses)
-    loop = seen.source.loop(line, line)
+    loop = seen.source.loop(found.line or 0)
     too_long = f" Or does the loop in line {loop.line} go on for too long?" if loop else ""
-    through = f"lets {who} through to index {index} of {_name(found)}"
+    through = f"lets {who} through to index {found.index} of {_name(found)}"
     if expression and plain(expression) not in plain(condition):
         through += f", which is `{expression}`: is that the element you mean, and does the condition look at it?"
     else:
@@ -392,7 +395,7 @@ def beyond_what_the_launch_line_gives(found: Finding, seen: Seen) -> str:
     if not found.facts.get("dynamic"):
         return ""
     count, who = _count(found), Words(found).thread(found.thread)
-    loop = seen.source.loop(*[found.line or 0] * 2)
+    loop = seen.source.loop(found.line or 0)
     too_long = f"or does the loop in line {loop.line} go on for too long" if loop else ""
     wide = f"is the index too large, {too_long or f'or a condition that lets {who} get there'}?"
     more = f"Only if a block does need more than {elements(count)}, make shared= larger"
@@ -402,7 +405,7 @@ def beyond_what_the_launch_line_gives(found: Finding, seen: Seen) -> str:
 @rule("out_of_bounds", example=stray("beyond_end", 64, 63))
 def length_of_the_array(found: Finding, seen: Seen) -> str:
     if found.space == "shared" and found.cause == "beyond_end":
-        loop = seen.source.loop(*[found.line or 0] * 2)
+        loop = seen.source.loop(found.line or 0)
         too_long = f", does the loop in line {loop.line} end in time" if loop else ""
         return f"is the index right{too_long}, and has {Words(found).name} as many elements as it needs?"
     compare = "compare the index with the array's length before the access"

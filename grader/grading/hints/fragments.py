@@ -38,7 +38,7 @@ def tile_in_the_matrix(found: Finding, seen: Seen) -> str:
     tile = _tile(found, seen)
     if tile is None or found.facts.get("misaligned"):
         return ""
-    loop = seen.source.loop(*[found.line or 0] * 2)
+    loop = seen.source.loop(found.line or 0)
     too_long = f" Or does the loop in line {loop.line} go on for too long?" if loop else ""
     asks = f"Does this warp have a tile there, and is a row of {Words(found).name} that long?"
     return f"this is one lane's part of a tile: {_begins(tile)}{asks}{too_long}"

@@ -209,7 +209,7 @@ def same_index_in_two_blocks(found: Finding, seen: Seen) -> str:
         return ""
     first, second = (w.thread(place.thread, place.block) for place in found.places)
     conditions = dict.fromkeys(filter(None, map(seen.source.condition, accesses)))
-    loop = seen.source.loop(*[found.line or 0] * 2)
+    loop = seen.source.loop(found.line or 0)
     parts = ["the index", *(f"the condition `{one}`" for one in conditions)]
     parts += [f"the end of the loop in line {loop.line}"] if loop else []
     own = not seen.source.is_changed(accesses[0].name) and accesses[0].name in (*found.names, found.array)
