@@ -52,19 +52,19 @@ def next_step(
     *,
     warned: bool = False,
 ) -> str:
-    """Return what to do next, in one or two sentences; the first of ``diagnostics`` settled the verdict.
+    """The next step, in one or two sentences; the first of ``diagnostics`` decided the verdict.
 
-    ``warned`` says that the compiler has a warning, which is shown.
+    ``warned``: the report shows a warning of the compiler.
     """
     found = diagnostics[0] if diagnostics else None
     if word == "pass":
         return _after_pass(request, stages)
-    if word not in EXIT_CODES and is_untouched(request):  # what exits 3, 4 or 5 is not about the file
+    if word not in EXIT_CODES and is_untouched(request):  # exit codes 3, 4 and 5 are not about the file
         return _untouched(request, word)
     graded = _graded(request, request.submission.path)
     if word == "invalid" and graded is not None and not graded.strip():
         return _write_the_stub(request)
-    # Blocks that do not wait for each other. A hint on a wrong index, say, stays: no wait helps there.
+    # Only for blocks that do not wait for each other. Other hints stay, for example on a wrong index.
     if found is not None and request.exercise.blocks_race and found.space == "global" and found.rule in OF_ALL_BLOCKS:
         return f"{request.exercise.blocks_race} {_read_hints(request)}"
     repeated = _repeated_work(word, diagnostics)
@@ -84,14 +84,14 @@ def next_step(
 
 
 def is_given_kernel(request: Request) -> bool:
-    """Whether the .cu is the course's own, which has nothing left to write in it: no kernel is at fault then."""
+    """Whether the .cu is the course's own and complete, so that the kernel is not at fault."""
     stub = request.submission.stub
     is_finished = b"YOUR CODE" not in (content_of(stub) or b"")
     return request.exercise.host and is_finished and _same(request, request.submission.path, stub)
 
 
 def _plain_cause(request: Request, found: Diagnostic | None) -> str:
-    """What to do about an exception of the host file that says itself what is wrong."""
+    """The next step for an exception of the host file whose message shows the cause; "" for others."""
     if found is None or not request.exercise.host or request.submission.host_file is None:
         return ""
     source = request.submission.texts.shown(request.submission.host_file)
@@ -99,7 +99,7 @@ def _plain_cause(request: Request, found: Diagnostic | None) -> str:
 
 
 def is_untouched(request: Request) -> bool:
-    """Whether what is graded is still the stub, byte for byte; of a host exercise both files."""
+    """Whether the graded file is still the stub, byte for byte; for a host exercise both files."""
     pairs: list[tuple[Path | None, Path | None]] = [(request.submission.path, request.submission.stub)]
     if request.exercise.host and request.submission.host_stub is not None:
         pairs.append((request.submission.host_file, request.submission.host_stub))
@@ -112,12 +112,12 @@ def _same(request: Request, path: Path | None, stub: Path | None) -> bool:
 
 
 def _graded(request: Request, path: Path) -> bytes | None:
-    """The content of one of the graded files, as it was graded."""
+    """The content of a graded file when grading began; None if unknown."""
     return request.submission.texts.contents[path] if path in request.submission.texts.contents else content_of(path)
 
 
 def content_of(path: Path | None) -> bytes | None:
-    """The bytes of a file of ordinary size; None for anything else, such as a pipe, whose end may never come."""
+    """The bytes of a regular file of at most `STUB_LIMIT`; None for anything else, such as an endless pipe."""
     try:
         return path.read_bytes() if path is not None and path.is_file() and path.stat().st_size <= STUB_LIMIT else None
     except OSError:
@@ -146,7 +146,7 @@ def _untouched(request: Request, word: str) -> str:
         where = f"open {files}"
     grading = SAVE if request.watched else f"run `{_command(request)}`"
     untouched = f"This is still the untouched stub: {where} and"
-    if word in ("technique", "slow"):  # a stub that works: what it lacks is in the statement
+    if word in ("technique", "slow"):  # a stub that works: the statement says what to add
         return f"{untouched} do what `grade show {name}` asks; then {grading}."
     task = "write what is missing where it says YOUR CODE" if request.exercise.host else "write the kernel"
     return f"{untouched} {task}; then {grading}. `grade show {name}` explains the task."
@@ -204,7 +204,7 @@ def _wrong_lines(diagnostics: Sequence[Diagnostic]) -> list[int]:
 
 
 def _unset(diagnostics: Sequence[Diagnostic], printed: str, note: str) -> str:
-    """A value that was read before it was written is the likely cause, or what CuPy warned of, which comes before."""
+    """The next step if an uninitialised read is the likely cause, or a warning of CuPy, which comes first."""
     if PRINTED_WARNING in printed:
         return "Begin with the warning that was printed. "
     if note:
@@ -217,9 +217,9 @@ def _unset(diagnostics: Sequence[Diagnostic], printed: str, note: str) -> str:
 
 
 def _repeated_work(word: str, diagnostics: Sequence[Diagnostic]) -> str:
-    """The warning that two threads store the same value, where that leaves other elements unwritten or takes too long.
+    """The next step if two threads store the same value, and so other elements are unwritten or the time is too long.
 
-    Of wrong outputs it is about the same array.
+    For wrong outputs the warning must be about the same array.
     """
     first = diagnostics[0] if diagnostics else None
     arrays = [first.array] if first and word == "wrong" and first.cause in UNWRITTEN else []
@@ -238,7 +238,7 @@ def _begin_with_note(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def _table(request: Request, word: str) -> str:
-    """Where the statement has a row for the verdict's word: words that lead there."""
+    """A reference to the statement's row for the verdict word; "" if there is none."""
     stub = request.submission.stub
     statement = (content_of(stub and stub.parent / "README.md") or b"").decode(errors="replace")
     rows = statement.partition(f"\n## {CAUSES}")[2]
@@ -261,7 +261,7 @@ def _sentences(hint: str, more: str) -> str:
 
 
 def shown(path: Path) -> str:
-    """The path as a person would type it: relative where that is no longer."""
+    """The path as a person would type it: relative if that is not longer."""
     try:
         near = os.path.relpath(path)
     except ValueError:  # another drive
@@ -269,9 +269,8 @@ def shown(path: Path) -> str:
     return str(path) if Path(near).parts[:2] == ("..", "..") else near
 
 
-# ------------------------------------------------------------------------------------- exceptions of a host file
-# What to do about one whose cause is plain, by the exception's own words. They are the submission's, and hostile: they
-# choose a row, and never stand in what is said.
+# ------------------------------------------------------------------------------------- exceptions of a host file The
+# advice is chosen by the exception's message. The message is from the submission, and hostile: it is never shown here.
 
 Row = Callable[[Exercise, str, str], str]
 """The advice for an exercise, by its host file's name and text."""
@@ -281,13 +280,13 @@ CUDA = "^(CUDARuntimeError: )?"  # on a GPU the exception's name comes first
 
 
 def advice_for(message: str, exercise: Exercise, file: str, source: str) -> str:
-    """Return the sentence for an exception of this message; "" where its cause is not plain."""
+    """The advice for an exception with this message; "" if its cause is unknown."""
     found = next((row for pattern, row in CRASHES.items() if re.search(pattern, message)), "")
     return found if isinstance(found, str) else found(exercise, file, source)
 
 
 def _signature(exercise: Exercise, file: str, source: str) -> str:
-    """How the host file's functions are called, and where it defines them."""
+    """The signatures of the host file's functions, and the lines of their definitions."""
     arrays = (array.name for array in exercise.arrays)
     wanted = {"setup": f"def setup({', '.join(['module', *arrays])})", "run": "def run()"}
     functions = []
@@ -303,7 +302,7 @@ def _arguments(exercise: Exercise, file: str, source: str) -> str:
 
 
 def _host_array(exercise: Exercise, file: str, source: str) -> str:
-    """What a kernel gets in place of a NumPy array: that is what some of these steps are about."""
+    """What to pass to a kernel instead of a NumPy array: some steps are about exactly this."""
     return f"{exercise.numpy_argument} " if exercise.numpy_argument else _A_COPY
 
 

@@ -1,6 +1,6 @@
 """The cases of an exercise, with their inputs and expected outputs; both backends share them.
 
-Expected values stay in this process: a child is handed inputs and poison only.
+Expected values stay in this process: a child gets only inputs and poison.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
-    """The small and the secret sizes, smallest first, each with exact values (where they make sense) and real ones.
+    """The small and the secret sizes, smallest first, each with exact values (if the exercise has them) and real ones.
 
-    Then one secret size up to the simulated one, so that no size below it is one that nobody looks at; it and the
-    simulated one also with unusual values, where the exercise has them. The last ones have slices, where it has such.
+    Then a secret size up to the simulated one, so that sizes between are tested; it and the simulated size also with
+    unusual values, if the exercise has them. The last cases have slices, if the exercise has them.
     """
     from grader.inputs import unusual_kind
 
@@ -47,11 +47,11 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
 
 
 SLICE_BYTES = 8
-"""Where an array begins that alone is a slice: at a multiple of the widest element, not of a wider access."""
+"""The offset of an array that is the only slice: a multiple of the widest element, but not of wider accesses."""
 
 
 def slice_cases(exercise: Exercise, least: Size, largest: Size, kind: Kind) -> tuple[Case, ...]:
-    """All arrays that may be slices from their second element on, at two sizes; and each of them alone."""
+    """Cases in which all arrays that may be slices begin at their second element, at two sizes; and each one alone."""
     from grader.inputs import element_bytes
 
     arrays = [array for array in exercise.arrays if array.slices]
@@ -66,14 +66,14 @@ def slice_cases(exercise: Exercise, least: Size, largest: Size, kind: Kind) -> t
 
 
 def secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
-    """Sizes that follow from the run's seed, within the exercise's bounds."""
+    """Random sizes from the run's seed, within the exercise's bounds."""
     if not exercise.secret:
         return ()
     return tuple(_drawn(exercise.secret, seed, k) for k in range(SECRET_SIZES))
 
 
 def larger_secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
-    """One size that follows from the run's seed: larger than the other secret ones, up to the simulated one."""
+    """A random size from the run's seed: larger than the other secret sizes, at most the simulated one."""
     if not exercise.secret:
         return ()
     bounds = {
@@ -93,12 +93,12 @@ def _drawn(bounds: Mapping[str, tuple[int, int, int]], seed: int, k: int) -> Siz
 
 
 def simulated_case(exercise: Exercise) -> Case:
-    """The size whose counters are judged."""
+    """The case whose counters are graded."""
     return Case(exercise.simulated, "real", counters=True)
 
 
 MOST_WORK = 1 << 27
-"""Bytes and operations of a case of many blocks, at most: a second on the simulator."""
+"""Maximum of bytes and operations of a case of many blocks: a second on the simulator."""
 
 _BLOCKS_MEET = re.compile(r"\b(?:atom|red|membar|fence|ld\.volatile|ld\.relaxed|ld\.acquire)\.")
 
@@ -106,10 +106,10 @@ _BLOCKS_MEET = re.compile(r"\b(?:atom|red|membar|fence|ld\.volatile|ld\.relaxed|
 def case_of_many_blocks(
     exercise: Exercise, compiled: CompiledSubmission, limits: DeviceLimits, seed: int
 ) -> tuple[Case, ...]:
-    """A case with more blocks than a block has threads, where the timed size has that and the simulated one has not.
+    """A case with more blocks than a block has threads, if that is so at the timed size but not at the simulated one.
 
-    For blocks whose results are put together, by the last of them or by a further launch: whoever takes one result for
-    each thread loses those of the other blocks.
+    For kernels that combine the blocks' results, in the last block or in a further launch: a kernel that takes one
+    result per thread misses those of the other blocks.
     """
     from grader.inputs import derive_seed
 
@@ -125,7 +125,7 @@ def case_of_many_blocks(
     sizes = range(least, exercise.timed[name], least)
     try:
         first = bisect_left(sizes, True, key=has_many)
-    except SubmissionError:  # of a size that nobody has asked for
+    except SubmissionError:  # the launch lines need not fit this size
         return ()
     size = {name: least * (first + 1) + derive_seed(seed, "many blocks") % least}
     if not 0 < first < len(sizes) or _work(exercise, size) > MOST_WORK:
@@ -134,12 +134,12 @@ def case_of_many_blocks(
 
 
 ASKED_AGAIN = 1 << 17
-"""Elements of the largest output for which the oracle is asked again, only to explain a wrong element."""
+"""Maximum of output elements for which the oracle is called again, to explain a wrong element."""
 
 
 @dataclass(frozen=True, eq=False)
 class CaseData:
-    """Inputs as the kernel gets them, expected outputs in float64; both by name, 1-D."""
+    """The kernel's inputs, and the expected outputs in float64; both by name, 1-D."""
 
     inputs: Arrays
     expected: Mapping[str, npt.NDArray[np.float64]]
@@ -156,7 +156,7 @@ class CaseBook:
         self._lock = Lock()
 
     def data(self, case: Case) -> CaseData:
-        """Return the data of ``case``; the first caller makes it."""
+        """The data of ``case``, which is made at the first call."""
         from grader.inputs import make_inputs
 
         size = {**case.size, **case.period}
@@ -168,19 +168,19 @@ class CaseBook:
             return self._made[key]
 
     def answer(self, case: Case, inputs: Arrays) -> Mapping[str, npt.NDArray[np.float64]] | None:
-        """Return the right outputs for other inputs of that size; None where the oracle refuses them."""
+        """The right outputs for other inputs of this size; None if the oracle refuses them."""
         import numpy as np
 
         try:
             with np.errstate(all="ignore"):
                 return self._oracle(inputs, {**self._exercise.scalars, **case.size})
-        except Exception:  # it may refuse what no case of its exercise holds
+        except Exception:  # it may refuse inputs that no case has
             return None
 
     def is_elementwise(self, case: Case, output: str, index: int) -> bool:
-        """Whether that element of ``output`` is made of the inputs' elements at ``index`` and of nothing else.
+        """Whether this element of ``output`` depends only on the inputs' elements at ``index``.
 
-        Found out by asking the oracle again with all other elements moved.
+        It calls the oracle again with all other elements moved.
         """
         import numpy as np
 
@@ -199,7 +199,7 @@ class CaseBook:
 
 
 def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -> CaseRun:
-    """Everything that a backend needs to run ``case``: no expected value among it."""
+    """The request to run ``case``, without expected values."""
     from grader.inputs import element_count
 
     inputs = (Buffer(a.name, a.dtype, data.inputs[a.name].size, "in", data.inputs[a.name]) for a in exercise.inputs)
@@ -210,15 +210,16 @@ def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -
     return CaseRun(plan, buffers, counters=case.counters, instructions=budget(exercise, case.size))
 
 
-LEAST_BUDGET = 3 * Limits.instructions_per_block // 2  # a loop without an end uses up its block's budget first
+LEAST_BUDGET = 3 * Limits.instructions_per_block // 2  # an endless loop exceeds its block's limit first
 BUDGET_OF_A_UNIT = 20
-"""For each byte and each operation of `Work`: one thread alone takes 8 to 10 for a byte, all threads less than 1."""
+"""Instructions per byte and operation of `Work`: a single thread needs 8 to 10 per byte, all threads less than 1."""
 
 
 def budget(exercise: Exercise, size: Size) -> int:
-    """What the simulator may spend on a case: in proportion to what the case needs, where the exercise says that.
+    """The simulator's limit of instructions for a case, in proportion to the exercise's `Work`.
 
-    Who lets every block do all of the work is far beyond it; whoever does the work once, with one thread, is not.
+    A kernel in which every block does all of the work is far above it; one that does the work once, with one thread, is
+    below.
     """
     needed = _work(exercise, size)
     return LEAST_BUDGET + int(BUDGET_OF_A_UNIT * needed) if needed > 0 else Limits.instructions
@@ -231,7 +232,7 @@ def _work(exercise: Exercise, size: Size) -> float:
 
 
 def plan_of(exercise: Exercise, case: Case, compiled: CompiledSubmission, limits: DeviceLimits) -> LaunchPlan:
-    """Return the launches of ``case`` in numbers. Raises SubmissionError ``invalid`` for an impossible launch."""
+    """The launches of ``case`` in numbers. Raises SubmissionError ``invalid`` for an impossible launch."""
     if exercise.host:
         from grader.launch import LaunchPlan
 

@@ -1,5 +1,5 @@
-"""Likely causes beside what was found: parameters of another type, uneven passes, an answer that depends on the order
-of warps and blocks, the inputs of a wrong element, and inputs that a host file copied too early.
+"""Likely causes of errors: parameters of another type, uneven passes, an answer that depends on the order of warps and
+blocks, the inputs of a wrong element, and inputs that a host file copied too early.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ INPUTS_SHOWN = 4
 
 
 def misreads(exercise: Exercise, submission: CompiledSubmission, plan: LaunchPlan) -> tuple[Misread, ...]:
-    """Parameters whose element type cannot hold what the plan passes: ``double*`` for an array of ``float``."""
+    """Parameters whose element type is not that of the plan's array: ``double*`` for an array of ``float``."""
     dtypes: dict[str, str] = {array.name: array.dtype for array in exercise.arrays}
     dtypes |= {scratch.name: scratch.dtype for scratch in plan.scratch}
     text = submission.script.text
@@ -37,7 +37,7 @@ def misreads(exercise: Exercise, submission: CompiledSubmission, plan: LaunchPla
 
 
 def note_on(reads: Sequence[Misread]) -> Finding:
-    """A note that says which parameters cannot hold what their arrays do."""
+    """A note on parameters whose element type is not that of their array."""
     kernel = reads[0].kernel
     own = [read for read in reads if read.kernel == kernel]
     declared = listed(dict.fromkeys(f"`{read.parameter.declared}`" for read in own))
@@ -53,7 +53,7 @@ def note_on(reads: Sequence[Misread]) -> Finding:
 
 
 def uneven_passes(plan: LaunchPlan) -> tuple[Finding, ...]:
-    """A note where a pass has not as many blocks as its ``by`` leaves elements."""
+    """A note if a pass has another number of blocks than its ``by`` leaves elements; else ()."""
     for uneven in filter(disagrees, plan.launches):
         facts = {"line": uneven.line, "blocks": math.prod(uneven.grid), "leaves": uneven.leaves}
         return (Finding("passes", kernel=uneven.kernel, facts=facts),)
@@ -71,9 +71,9 @@ def disagrees(launch: Launch) -> bool:
 def order_dependent(
     file: str, unordered: Sequence[tuple[str, int]], wrong: Finding | None, findings: Sequence[Finding]
 ) -> Finding:
-    """A case that is right in the usual order of warps and blocks, and not in another: what was found there.
+    """The finding for a case that is right in the usual order of warps and blocks, but not in another order.
 
-    ``unordered`` are the kernels' fences, and the accesses that are no race in any order, by role and line.
+    ``unordered`` are the kernels' fences, and volatile and atomic accesses, by role and line.
     """
     accesses = tuple((role, line) for role, line in dict.fromkeys(unordered) if role != "fence" and line)
     facts: dict[str, object] = {"accesses": accesses}
@@ -92,7 +92,7 @@ def order_dependent(
 
 
 def inputs_there(exercise: Exercise, case: Case, book: CaseBook, output: str, index: int) -> str:
-    """``a[37] = 3, b[37] = 5`` where the element is made of these alone, "" where that is not so or not known."""
+    """``a[37] = 3, b[37] = 5`` if the element depends only on these; "" if it does not, or that is unknown."""
     from grader.compare import digits
 
     if not book.is_elementwise(case, output, index):
@@ -107,16 +107,16 @@ def inputs_there(exercise: Exercise, case: Case, book: CaseBook, output: str, in
 
 OF_SETUP, OF_THE_RUN_BEFORE = 1, 2
 WARM_UPS = {OF_SETUP: "when setup was called", OF_THE_RUN_BEFORE: "in the run before"}
-"""When the warm-up inputs of each number (`grader.backends.hostfile.case`) were in the arrays."""
+"""The time at which the arrays had the warm-up inputs of each number (`grader.backends.hostfile.case`)."""
 
 LEAST_VALUES = 4
-"""Distinct results that have to agree, unless they are real numbers: small integers agree by chance."""
+"""Distinct results that must agree, unless they are real numbers: small integers may agree by chance."""
 
 
 def with_time(found: Finding, exercise: Exercise, case: Case, book: CaseBook, outputs: Arrays) -> Finding:
-    """A host file's wrong output, with the time of the inputs for which it would be right, where there is one.
+    """A host file's wrong output, with the time of the inputs for which it would be right, if there is one.
 
-    `setup` and the first run see warm-up inputs: a result of theirs differs from others.
+    `setup` and the first run have warm-up inputs, so that results from these can be recognised.
     """
     import numpy as np
 
@@ -129,7 +129,7 @@ def with_time(found: Finding, exercise: Exercise, case: Case, book: CaseBook, ou
     now = book.data(case).inputs
     for number, then in WARM_UPS.items():
         before = warm_up_inputs(exercise, now, number)
-        # All inputs as they were then, before fewer of them.
+        # First all inputs of that time, then fewer of them.
         for names in (names for count in range(len(now), 0, -1) for names in combinations(now, count)):
             mixed = {**now, **{name: before[name] for name in names}}
             expected = book.answer(case, mixed)
@@ -139,9 +139,9 @@ def with_time(found: Finding, exercise: Exercise, case: Case, book: CaseBook, ou
 
 
 def without_values(found: Finding, *, unset: bool = False) -> Finding:
-    """A wrong output without a guess at how its values were computed: old or unordered values lead that astray.
+    """A wrong output without a guess at the computation of its values: after a race it would be misleading.
 
-    Where memory was read that nothing had written (``unset``), what is in an output may have been computed from it.
+    ``unset``: uninitialised memory was read, so that the values may depend on it.
     """
     found = replace(found, cause="") if found.cause in ("near", "multiple") else found
     if not unset or found.facts.get("value") != "unwritten":
@@ -150,5 +150,5 @@ def without_values(found: Finding, *, unset: bool = False) -> Finding:
 
 
 def since(found: Finding, words: str, warm_up: int) -> Finding:
-    """Old samples often give nearly the same answer: that is not a matter of precision then."""
+    """``found`` with the time of its inputs, without a guess about precision: old inputs may give similar results."""
     return replace(without_values(found), facts={**found.facts, "since": words, "warm_up": warm_up})

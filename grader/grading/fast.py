@@ -1,4 +1,4 @@
-"""The stage `fast`: time a submission at its timed size, verify every timed output, and hold it against its line.
+"""The stage `fast`: time a submission at its timed size, verify every timed output, and compare with the pass line.
 
 timer = SpeedTest(entry, backend, seed, limits)
 speed = timer(session)                                   in the session whose small cases passed
@@ -32,7 +32,7 @@ UNKNOWN_REFERENCE = "what it is measured against could not be measured here"
 
 @dataclass(frozen=True)
 class SpeedTest:
-    """Times submissions of one exercise. ``fresh`` sessions are opened only where the first samples leave it open."""
+    """Times submissions of one exercise. ``fresh`` opens further sessions if the first samples are inconclusive."""
 
     entry: CourseExercise
     backend: GpuBackend
@@ -40,9 +40,9 @@ class SpeedTest:
     limits: Limits
 
     def __call__(self, session: GpuSession) -> Speed | None:
-        """The word and the figures of `fast`; None where nothing is timed.
+        """The word and the figures of `fast`; None if the exercise is not timed.
 
-        Raises SubmissionError for a crash, Unsupported where this GPU has too little memory for the timed size.
+        Raises SubmissionError for a crash, Unsupported if this GPU has too little memory for the timed size.
         """
         if self.entry.exercise.timed is None:
             return None
@@ -56,7 +56,7 @@ class SpeedTest:
                 return failed
             if target is None:
                 return None
-            if steady(samples.control_s):  # a process whose control kernel drifted adds nothing
+            if steady(samples.control_s):  # samples of a process whose control kernel drifted are not used
                 seconds, ceiling_s = seconds + samples.seconds, ceiling_s + samples.ceiling_s
                 speed = _speed(setup, target, self.backend.gpu.name, seconds, ceiling_s)
             if speed.word != "inconclusive" or _impossible(setup, speed.measured):
@@ -64,16 +64,16 @@ class SpeedTest:
         return speed
 
     def _processes(self, session: GpuSession, setup: Setup) -> Iterator[RawSamples]:
-        """The samples of ``session``'s process, then those of at most two fresh ones."""
+        """The samples of ``session``'s process, then those of at most two new processes."""
         yield session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
         for _ in range(1, MAX_PROCESSES):
-            session.close()  # its memory is wanted
+            session.close()  # to free its memory
             with self.backend.open(session.program, self.limits) as fresh:
                 yield fresh.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
 
 
 def _failed(setup: Setup, samples: RawSamples) -> Speed | None:
-    """A stray write, a changed input or a wrong output in a timed launch."""
+    """The word for a stray write, a changed input or a wrong output in a timed launch; None if all is right."""
     if samples.diagnostics:
         return Speed("out_of_bounds", samples.diagnostics[0].message, diagnostics=samples.diagnostics)
     if samples.mismatch is None:
@@ -85,7 +85,7 @@ def _failed(setup: Setup, samples: RawSamples) -> Speed | None:
 def _speed(
     setup: Setup, target: Target, gpu_name: str, seconds: tuple[float, ...], ceiling_s: tuple[float, ...]
 ) -> Speed:
-    """What the samples of all processes so far come to."""
+    """The word and the figures from the samples of all processes so far."""
     summary = summarise(seconds)
     ceiling = roofline.ceiling(setup.ceiling_work, ceiling_s)
     measured = roofline.measurement(summary, setup.work, target, gpu_name, setup.peak, ceiling)
@@ -100,7 +100,7 @@ def _impossible(setup: Setup, measured: Measurement | None) -> bool:
 
 
 def against_line(measured: Measurement, work: float, target: Target, words: str) -> Speed:
-    """A possible time held against the pass line; ``words`` are its figures."""
+    """The word for a possible time, by the pass line; ``words`` are its figures."""
     if not target.fraction:
         return Speed("unlined", words, measured)
     line_s = roofline.line_s(work, target, measured.peak, measured.ceiling)

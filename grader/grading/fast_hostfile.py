@@ -1,4 +1,4 @@
-"""The stage `fast` of a host exercise: what its timed runs and baselines come to; more processes where that is open."""
+"""The stage `fast` of a host exercise: timed runs compared with baselines, in more processes if inconclusive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class HostfileSpeedTest:
     limits: Limits
 
     def __call__(self, session: HostfileSession) -> Speed | None:
-        """The word and the figures of `fast`, with a timeline of one run more; None where nothing is timed.
+        """The word and the figures of `fast`, with the timeline of a further run; None if the exercise is not timed.
 
         Ends the session.
         """
@@ -49,7 +49,7 @@ class HostfileSpeedTest:
         for number, each in enumerate(self._sessions(session)):
             recording = Recording(exercise, size, derive_seed(self.seed, "host", number))
             check = OutputCheck(exercise, size, self.oracle(), recording)
-            with each:  # at whose end nothing of it can write any more
+            with each:  # afterwards its processes cannot write any more
                 each.begin()
                 runs = take_runs(each, exercise, size, recording, check.samples)
                 timeline = timeline or each.traced(self.backend.gpu.name)
@@ -72,7 +72,7 @@ BOTH_WAYS = "link_both_ways"
 
 @dataclass
 class SpeedSamples:
-    """Samples of all processes so far, of runs and of baselines, at one timed size."""
+    """The samples of runs and of baselines, of all processes so far, at one timed size."""
 
     exercise: Exercise
     target: Target
@@ -82,13 +82,13 @@ class SpeedSamples:
     baselines_s: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def add(self, seconds: tuple[float, ...], baselines_s: Mapping[str, tuple[float, ...]]) -> None:
-        """The samples of one process more."""
+        """Add the samples of a process."""
         self.seconds += seconds
         for name, samples in baselines_s.items():
             self.baselines_s[name] = self.baselines_s.get(name, ()) + samples
 
     def speed(self) -> Speed:
-        """What they come to."""
+        """The word and the figures of the samples."""
         gpu, unit = self.backend.gpu, self.target.unit
         peak = roofline.peak_of(unit, roofline.peaks(gpu))
         summary = summarise(self.seconds)
@@ -105,12 +105,12 @@ class SpeedSamples:
 
     @property
     def work(self) -> float:
-        """What one run does, in what the target's unit counts."""
+        """The work of one run in the target's unit."""
         return roofline.work_of(self.exercise, self.size)
 
     @property
     def _ceiling(self) -> float | None:
-        """The rate of the baseline; of an overlap, that of the longer of its two."""
+        """The rate of the baseline; for an overlap, of the longer of its two baselines."""
         if {BOTH_WAYS, COMPUTING} <= self.baselines_s.keys():
             return roofline.overlap_ceiling(
                 self.work, median(self.baselines_s[BOTH_WAYS]), median(self.baselines_s[COMPUTING])
@@ -119,9 +119,10 @@ class SpeedSamples:
 
     @property
     def _limit(self) -> float | None:
-        """The rate that no run can pass: all of its bytes cross the link. The computing beside copies has none, because
-        another kernel may well be faster; nor have launches, because a graph may well do without most of them; nor
-        has a bandwidth, because what stays in L2 may well be read faster than memory allows.
+        """The rate that no run can exceed, because all bytes cross the link; None if there is none.
+
+        Computing has no such limit, because another kernel may be faster; launches have none, because a graph may avoid
+        most of their cost; and a bandwidth has none, because data in L2 may be read faster than memory allows.
         """
         links = (samples for name, samples in self.baselines_s.items() if name in LINKS)
         return next((roofline.ceiling(self.work, samples) for samples in links), None)

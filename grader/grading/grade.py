@@ -1,8 +1,8 @@
-"""The way of one submission: compile, run on each backend, compare, look at the counters, time, judge.
+"""Grading one submission: compile, run on each backend, compare, check the counters, time, judge.
 
     grade(request) -> Verdict
 
-Every trouble of a submission becomes a verdict here; only UsageError (a path that cannot be read) goes through.
+Every error of a submission becomes a verdict; only UsageError (a path that cannot be read) is raised.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def grade(request: Request) -> Verdict:
-    """Grade one submission. Raises UsageError where its file cannot be read; everything else is a verdict."""
+    """Grade one submission. Raises UsageError if its file cannot be read; any other error is a verdict."""
     started = perf_counter()
     try:
         verdict = _graded(request)
@@ -44,7 +44,7 @@ def grade(request: Request) -> Verdict:
 
 
 def _graded(request: Request) -> Verdict:
-    """Compile, start the backends' children and make the cases, all at once; then run, then judge."""
+    """Compile, start the backends' children and make the cases concurrently; then run and judge."""
     source = request.submission.texts.read(request.submission.path)
     request.tell("compiling")
     compiling = in_background(lambda: _compile(request, source))
@@ -77,7 +77,7 @@ def _compile(request: Request, source: bytes) -> CompiledSubmission:
 
 
 def require_host_file(request: Request) -> None:
-    """Raises SubmissionError (``invalid``) where there is no host file, and what reading it raises."""
+    """Raise SubmissionError (``invalid``) if there is no host file, and the error of reading it."""
     path, host_file, name = request.submission.path, request.submission.host_file, request.exercise.name
     if host_file is not None:
         request.submission.texts.read(host_file)
@@ -97,9 +97,9 @@ COPY = (
 
 
 def require_launch(request: Request, script: LaunchScript) -> None:
-    """Raises SubmissionError (``invalid``) for a file without launch lines, which shows the stub's own to copy.
+    """Raise SubmissionError (``invalid``) for a file without launch lines; its hint shows the line of the stub.
 
-    What is nearly such a line is named first.
+    A line that is nearly a launch line is reported first.
     """
     try:
         resolve_launches(script, request.exercise, request.exercise.simulated)
@@ -121,7 +121,7 @@ def require_launch(request: Request, script: LaunchScript) -> None:
 
 
 def _make_cases(request: Request, compiling: Future[CompiledSubmission], booking: Future[CaseBook]) -> None:
-    """Hand over the cases' inputs and expected outputs, and make as many as there is time for while NVRTC works."""
+    """Provide the cases' data, and make as many cases as there is time for while NVRTC works."""
     from grader.grading.cases import CaseBook, small_cases
 
     try:
@@ -139,7 +139,7 @@ def _make_cases(request: Request, compiling: Future[CompiledSubmission], booking
 def _run(
     request: Request, backend: Backend, compiling: Future[CompiledSubmission], booking: Future[CaseBook]
 ) -> BackendReport:
-    """One backend's report; its child starts at once, in the thread that will use it (it ends with that thread)."""
+    """One backend's report. Its child is started at once, in the thread that uses it: it ends with the thread."""
     from grader.grading.run import run_job
 
     try:
@@ -150,11 +150,11 @@ def _run(
     except Exception as error:
         return BackendReport(backend.name, stop=as_fault(error))
     finally:
-        backend.close()  # a child that was not used after all
+        backend.close()  # a child that was not used
 
 
 def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book: CaseBook) -> Job:
-    """The simulator runs the counted size too, and without a GPU one of many blocks; the GPU is timed."""
+    """The job of a backend: the simulator also runs the counted size, and without a GPU a case of many blocks."""
     from grader.grading.cases import case_of_many_blocks, simulated_case, small_cases
     from grader.grading.large import large_case
     from grader.grading.run import Job
@@ -201,9 +201,9 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
         measured=speeds[0].measured if speeds else None,
         printed=printed,
         printed_case=printed_case,
-        # Warnings about unused variables in a stub help nobody.
+        # Warnings about unused variables in a stub are not useful.
         notes=(f"the compiler says: {log}",) if log and not is_untouched(request) else (),
-        sandbox=max(report.sandbox for report in reports),  # "none" sorts behind "landlock"
+        sandbox=max(report.sandbox for report in reports),  # "none" sorts after "landlock"
     )
 
 
@@ -220,7 +220,7 @@ def _verdict(
         exercise=request.exercise.name,
         backend=request.backend,
         verdict=word,
-        score=0 if is_untouched(request) else points,  # a stub that computes rightly is nobody's work
+        score=0 if is_untouched(request) else points,  # the unchanged stub earns no points
         max_score=maximum,
         seed=request.seed,
         stages=stages,
@@ -232,7 +232,7 @@ def _verdict(
 
 
 def _no_backend(request: Request) -> Unsupported:
-    """Neither backend serves: only a GPU was asked for or can run the exercise, and none here does."""
+    """The error if no backend can run the exercise: it needs a GPU, or only a GPU was requested, and there is none."""
     exercise = request.exercise
     if simulable(exercise.requires):
         hint = "leave --backend out to grade on the simulator; `grade doctor` says what a GPU needs"

@@ -1,8 +1,8 @@
 """The verdict from what the backends found: stages, words, points, diagnostics in order. Pure.
 
 The verdict is the word of the first stage that did not pass; later stages are ``skipped``, except that ``correct`` is
-still shown after a ``race``. What nobody grades stays ``not_graded``, so that the maximum depends on the exercise and
-the machine, never on the answer.
+still shown after a ``race``. A stage that cannot be graded is ``not_graded``, so that the maximum depends on the
+exercise and the machine, not on the answer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def word_of(diagnostic: Diagnostic | Finding) -> str | None:
-    """Return the verdict word that an error settles; a warning or a note settles none."""
+    """The verdict word of an error; None for a warning or a note."""
     if diagnostic.severity != "error":
         return None
     word = word_of_kind(diagnostic.kind)
@@ -43,7 +43,7 @@ def word_of(diagnostic: Diagnostic | Finding) -> str | None:
 
 
 def failure_word(execution: Execution) -> str | None:
-    """Return the word that ends a case, or None where it ran: the backend's own word first, then its diagnostics'."""
+    """The verdict word of a case that failed: the backend's own word, else that of its diagnostics; None if it ran."""
     if execution.failure is None:
         words = (*map(word_of, execution.diagnostics), *map(word_of, execution.findings))
         return next(filter(None, words), None)
@@ -54,8 +54,8 @@ def failure_word(execution: Execution) -> str | None:
 
 
 TIMING_WORDS = ("pass", "slow", "inconclusive", "cheat", "unsupported", "unlined")
-"""The words that the stage `fast` may come to; `unsupported`: this GPU cannot be timed for the exercise; `unlined`: it
-was timed, but no pass line is known.
+"""The words of the stage `fast`; `unsupported`: the exercise cannot be timed on this GPU; `unlined`: it was timed, but
+there is no pass line.
 """
 
 _STAGES: Mapping[str, str] = {
@@ -67,12 +67,12 @@ _STAGES: Mapping[str, str] = {
 
 
 def failure_stage(word: str) -> str:
-    """Return the stage that a word of a backend ends: ``runs``, where it is of no other stage."""
+    """The stage that fails with a backend's word: ``runs`` unless the word belongs to another stage."""
     return _STAGES.get(word, "runs")
 
 
 def ungraded(request: Request) -> Mapping[str, str]:
-    """Return the stages that this exercise on this machine has no grade for, each with the reason."""
+    """The stages that cannot be graded for this exercise on this machine, each with the reason."""
     exercise, services = request.exercise, request.services
     reasons = {}
     if not exercise.technique:
@@ -88,10 +88,10 @@ def ungraded(request: Request) -> Mapping[str, str]:
 
 
 def judge_stages(request: Request, reports: Sequence[BackendReport], compiled: str) -> tuple[StageOutcome, ...]:
-    """Return what each stage came to; the simulator's report comes first. ``compiled`` says what the compiler made."""
+    """The outcome of each stage; the simulator's report comes first. ``compiled`` is the detail of ``compiles``."""
     left_out = {name: StageOutcome(name, "not_graded", detail=why) for name, why in ungraded(request).items()}
     return (
-        # Whether the launch lines fit is known only when they are resolved, size by size.
+        # Launch lines are checked when they are resolved, at each size.
         _first_failure("compiles", reports) or StageOutcome("compiles", "passed", detail=compiled),
         _first_failure("runs", reports) or StageOutcome("runs", "passed", detail=_counted(reports)),
         correct(reports),
@@ -104,7 +104,7 @@ def _first_failure(stage: str, reports: Sequence[BackendReport]) -> StageOutcome
     """The first backend's failure in ``compiles``, or in ``runs``: a fault, a hang, a stray access, a race."""
     for report in reports:
         for outcome in report.outcomes:
-            # Of a case, everything but a launch that does not fit is running.
+            # Every failure of a case belongs to `runs`, except a launch that does not fit.
             if outcome.word and stage == ("compiles" if failure_stage(outcome.word) == "compiles" else "runs"):
                 unnamed = (Diagnostic(outcome.word, f"the run ended with {outcome.word!r}"),)
                 detail = outcome.errors[0].message if outcome.errors else outcome.word
@@ -115,7 +115,7 @@ def _first_failure(stage: str, reports: Sequence[BackendReport]) -> StageOutcome
 
 
 def _stopped(stage: str, report: BackendReport) -> StageOutcome | None:
-    """What ended the report's session, where that belongs to ``stage``."""
+    """The outcome of ``stage`` if the error that ended the report's session belongs to it; else None."""
     stop = report.stop
     if stop is None or stage != (failure_stage(stop.verdict) if isinstance(stop, SubmissionError) else "runs"):
         return None
@@ -124,7 +124,7 @@ def _stopped(stage: str, report: BackendReport) -> StageOutcome | None:
 
 
 def trouble(error: WarpgradeError) -> tuple[str, tuple[Diagnostic, ...]]:
-    """Return the verdict word and the diagnostics of an error that ended a grading."""
+    """The verdict word and the diagnostics of an error that ended a grading."""
     if isinstance(error, SubmissionError):
         return error.verdict, error.diagnostics
     if isinstance(error, Unsupported):
@@ -153,7 +153,7 @@ def _counted(reports: Sequence[BackendReport]) -> str:
 
 
 HOST_PART = 0.1
-"""Of the outputs, what a host file may compute by itself: a border, or what is left over at an end."""
+"""The part of the outputs that a host file may compute by itself: a border, or a remainder."""
 
 
 def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> StageOutcome:
@@ -183,7 +183,7 @@ def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> Sta
 
 
 def _by_the_host(request: Request, count: int | None) -> StageOutcome:
-    """A host file whose answer is right, and whose kernels had little to do with it; None: it launched none."""
+    """The outcome for a host file that computed the right answer mostly without kernels; ``count`` None: with none."""
     outputs = " and ".join(f"`{array.name}`" for array in request.exercise.outputs)
     facts = {} if count is None else {"computed": bytes_words(count), "outputs": outputs}
     file = request.submission.host_file.name if request.submission.host_file is not None else None
@@ -193,7 +193,7 @@ def _by_the_host(request: Request, count: int | None) -> StageOutcome:
 
 
 def _file_of(miss: technique.Miss, request: Request) -> str:
-    """The file that an expectation is about: the host file, where it is about what the host did."""
+    """The file of a missed expectation: the host file, if the counter is one of the host."""
     if miss.expect.counter not in HOST_COUNTERS:
         return request.submission.path.name
     host_file = request.submission.host_file
@@ -201,13 +201,13 @@ def _file_of(miss: technique.Miss, request: Request) -> str:
 
 
 def _note(kind: str, reports: Sequence[BackendReport]) -> Diagnostic | None:
-    """The note of that kind with a hint, of the counted run."""
+    """The note of this kind with a hint, of the counted run; None if there is none."""
     notes = (note for outcome in _counted_outcomes(reports) for note in outcome.diagnostics)
     return next((note for note in notes if note.kind == kind and note.hint), None)
 
 
 def fast(reports: Sequence[BackendReport]) -> StageOutcome:
-    """The timing's word. Inconclusive or impossible here, it leaves the maximum: nothing was shown either way."""
+    """The outcome of timing. If it is inconclusive or impossible here, its points do not count in the maximum."""
     gpu = next(report for report in reports if report.backend == "gpu")
     if gpu.speed is None:
         return _stopped("fast", gpu) or StageOutcome("fast", "skipped")
@@ -222,7 +222,7 @@ _SPEED_STATUS: Mapping[str, Status] = {"pass": "passed", "inconclusive": "not_gr
 
 
 def settle(found: Sequence[StageOutcome]) -> tuple[str, tuple[StageResult, ...]]:
-    """Return the verdict word and the stages as they are shown: what follows the first failure is skipped."""
+    """The verdict word, and the stages for the report: those after the first failure are skipped."""
     word = "pass"
     shown = []
     for stage in found:
@@ -237,7 +237,7 @@ def settle(found: Sequence[StageOutcome]) -> tuple[str, tuple[StageResult, ...]]
 def cut_short(request: Request, stage: str, word: str, detail: str) -> tuple[StageResult, ...]:
     """All stages of a grading that ended in ``stage``.
 
-    The later ones are skipped; where the end is not the submission's fault, nothing is graded from there on.
+    Later stages are skipped; if the end is not the submission's fault, this and later stages are not graded.
     """
     at = STAGES.index(stage)
     if word in ("unsupported", "error"):
@@ -252,13 +252,13 @@ def cut_short(request: Request, stage: str, word: str, detail: str) -> tuple[Sta
 
 
 NEEDED = {"correct": ("runs", "correct"), "technique": ("technique",), "fast": ("fast",)}
-"""The stages that must all have passed to earn the points of each: an answer right by the luck of a race earns none."""
+"""The stages that must pass to earn the points of each: a right answer with a race earns none."""
 
 
 def score(points: tuple[int, int, int], stages: Sequence[StageResult]) -> tuple[int, int]:
-    """Return (score, maximum); ``points`` are those of `Exercise.points`: correct, technique, fast.
+    """(score, maximum); ``points`` are `Exercise.points`: correct, technique, fast.
 
-    A stage that is not graded leaves the maximum, so that 80 of 80 on a machine without a GPU is a full score.
+    The maximum is without stages that are not graded, so that 80 of 80 on a machine without a GPU is a full score.
     """
     status = {stage.name: stage.status for stage in stages}
     graded = {name: worth for name, worth in zip(NEEDED, points, strict=True) if status[name] != "not_graded"}
@@ -266,7 +266,7 @@ def score(points: tuple[int, int, int], stages: Sequence[StageResult]) -> tuple[
     return sum(earned), sum(graded.values())
 
 
-# ------------------------------------------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------------------------------------------- the report
 
 
 def counted_launches(reports: Iterable[BackendReport]) -> tuple[LaunchRecord, ...]:
@@ -275,17 +275,17 @@ def counted_launches(reports: Iterable[BackendReport]) -> tuple[LaunchRecord, ..
 
 
 def host_counters(reports: Iterable[BackendReport]) -> Mapping[str, float]:
-    """What the host file did at the simulated size."""
+    """The counters of the host file at the simulated size."""
     return next((outcome.host_counters for outcome in _counted_outcomes(reports)), {})
 
 
 def _counted_outcomes(reports: Iterable[BackendReport]) -> Iterator[CaseOutcome]:
-    """What the simulator counted."""
+    """The outcomes of cases with counters."""
     return (o for report in reports if report.backend == "sim" for o in report.outcomes if o.case.counters)
 
 
 def timeline(word: str, reports: Sequence[BackendReport], failing: CaseResult | None) -> Timeline | None:
-    """The run to draw: the failing case's; where all are right the timed one, unless the counters are the point."""
+    """The run to draw: of the failing case; if all are right the timed run, but after ``technique`` the counted one."""
     outcomes = [outcome for report in reports for outcome in report.outcomes if outcome.timeline is not None]
     if failing is not None:
         return next((outcome.timeline for outcome in outcomes if outcome.result == failing), None)
@@ -296,22 +296,22 @@ def timeline(word: str, reports: Sequence[BackendReport], failing: CaseResult | 
 
 
 def failing(outcomes: Sequence[CaseOutcome], diagnostics: Sequence[Diagnostic]) -> CaseResult | None:
-    """The case whose own first finding is the first of all."""
+    """The case whose first finding is the first of ``diagnostics``; None if there is none."""
     firsts = ((outcome, next(iter((*outcome.errors, outcome.wrong)), None)) for outcome in outcomes)
     return next((outcome.result for outcome, first in firsts if first and first in diagnostics[:1]), None)
 
 
 def printed(outcomes: Sequence[CaseOutcome], failing: CaseResult | None) -> tuple[str, CaseResult | None]:
-    """What the kernel printed in the failing case, and that case; else in the smallest case that printed anything."""
+    """The output of the failing case, and the case; if it has none, of the smallest case with output."""
     printing = [outcome for outcome in outcomes if outcome.printed]
-    printing.sort(key=lambda outcome: outcome.result != failing)  # stable: the smallest stay first
+    printing.sort(key=lambda outcome: outcome.result != failing)  # stable: smaller cases stay first
     return (printing[0].printed, printing[0].result) if printing else ("", None)
 
 
 def ordered(found: Sequence[StageOutcome], reports: Sequence[BackendReport], word: str) -> list[Diagnostic]:
-    """Every diagnostic once: what settled the verdict, a wrong output beside a race, then warnings and notes.
+    """Every diagnostic once: those that decide the verdict, a wrong output beside a race, then warnings and notes.
 
-    A launch whose arguments are misread comes first where that may be the cause.
+    A warning on misread arguments comes first if it may be the cause.
     """
     decisive = [stage for stage in found if stage.word == word]
     beside = [stage for stage in found if word == "race" and stage.word == "wrong"]
@@ -319,7 +319,7 @@ def ordered(found: Sequence[StageOutcome], reports: Sequence[BackendReport], wor
     outcomes = [outcome for report in reports for outcome in report.outcomes]
 
     def belongs(item: Diagnostic, outcome: CaseOutcome) -> bool:
-        """Whether a note is about this verdict; of what is counted, the one of the counted run is."""
+        """Whether a note is shown with this verdict; notes on counters only if they are of the counted run."""
         kind = kind_of(item.kind)
         return (kind.beside is None or word in kind.beside) and (not kind.counted or outcome.case.counters)
 
@@ -342,7 +342,7 @@ def with_source(
     host_file: Path | None = None,
     texts: SourceTexts = _NOTHING_READ,
 ) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics with the text of their line, where the line is the submission's own."""
+    """The diagnostics with the text of their lines, if these are lines of the submission."""
     lines = {program.name: program.source.splitlines()}
 
     def completed(item: Diagnostic) -> Diagnostic:

@@ -1,4 +1,4 @@
-"""What the stages hand to one another, as frozen records.
+"""The frozen records that stages pass on.
 
 Request ──compile──▶ CompiledSubmission ──run on each backend──▶ Report ──judge──▶ StageOutcome ──▶ Verdict
 """
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 class SourceTexts:
     """The graded files as they were when grading began, by path.
 
-    A file may be saved while it is graded. One reading serves all that is compiled, run and shown: a report never
-    accuses a line that was written later. A file that is not in ``contents`` is read when its text is needed.
+    A file may be saved while it is graded. It is read once for compiling, running and the report, so that a report
+    never shows a line that was written later. A file that is not in ``contents`` is read when its text is needed.
     """
 
     contents: Mapping[Path, bytes] = field(default_factory=dict)
 
     @classmethod
     def of(cls, *paths: Path | None) -> Self:
-        """Read the files; one that cannot be read is left out, so that the error is raised where it is needed."""
+        """Read the files; a file that cannot be read is left out, and `read` raises the error later."""
         from grader.compile import read_submission
 
         contents: dict[Path, bytes] = {}
@@ -57,7 +57,7 @@ class SourceTexts:
         return self.contents[path] if path in self.contents else read_submission(path)
 
     def shown(self, path: Path) -> str:
-        """The text for an excerpt; "" where it cannot be read, which the verdict says."""
+        """The text for an excerpt; "" if it cannot be read: then the verdict says so."""
         try:
             return self.read(path).decode("utf-8", "replace")
         except WarpgradeError:
@@ -66,43 +66,43 @@ class SourceTexts:
 
 @dataclass(frozen=True)
 class Submission:
-    """What is graded. ``texts`` has the files as they were when grading began, whatever is saved meanwhile.
+    """The graded files. ``texts`` has their content when grading began.
 
-    ``stub`` is the exercise's own stub and ``hints`` its hints file, both for the advice at the end.
+    ``stub`` is the exercise's stub and ``hints`` its hints file, both for the next step.
     """
 
     exercise: Exercise
     path: Path
     stub: Path | None = None
     hints: Path | None = None
-    host_file: Path | None = None  # of a host exercise: the graded Python file, where it is there
+    host_file: Path | None = None  # of a host exercise: the graded Python file, if it exists
     host_stub: Path | None = None
     texts: SourceTexts = field(default_factory=SourceTexts)
 
 
 @dataclass(frozen=True)
 class Services:
-    """What grades it. ``oracle`` is called once, late, because it imports NumPy; a backend may be None.
+    """Backends, oracle and timer. ``oracle`` is called once, late, because it imports NumPy; a backend may be None.
 
-    ``why_no_gpu`` says why ``gpu`` is None, in words for the report; ``target`` is the architecture to compile for.
+    ``why_no_gpu`` is the reason why ``gpu`` is None, for the report; ``target`` is the architecture to compile for.
     """
 
     oracle: Callable[[], Oracle]
     simulator: Backend | None
     gpu: Backend | None = None
-    timer: Callable[..., Speed | None] | None = None  # takes the GPU session
+    timer: Callable[..., Speed | None] | None = None  # called with the GPU session
     why_no_gpu: str = "no GPU was used"
     target: str = "sm_80"
-    device: str | None = None  # the record's name of what graded it
+    device: str | None = None  # the device's name in the verdict
     limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True)
 class Request:
-    """One submission to grade, the services that do it, and how the person asked for it.
+    """One submission to grade, the services for it, and options of the command.
 
-    ``wanted`` is what ``--backend`` said; ``watched`` says that a save is graded by itself; ``next_exercise`` is asked
-    after a pass alone; ``tell`` hears how far the grading is, from any thread.
+    ``wanted`` is the value of ``--backend``; ``watched``: every save is graded; ``next_exercise`` is called only after
+    a pass; ``tell`` is called with the progress, from any thread.
     """
 
     submission: Submission
@@ -115,7 +115,7 @@ class Request:
 
     @property
     def backend(self) -> str:
-        """The record's word: ``sim``, ``gpu`` or ``sim+gpu``; where neither serves, what was asked for."""
+        """The verdict's ``backend``: ``sim``, ``gpu`` or ``sim+gpu``; without a backend, the requested one."""
         pair = (self.services.simulator, self.services.gpu)
         used = "+".join(backend.name for backend in pair if backend is not None)
         return used or ("sim" if self.wanted == "sim" else "gpu")
@@ -127,7 +127,7 @@ class Request:
 
 @dataclass(frozen=True)
 class CompiledSubmission:
-    """A compiled file with its launch lines understood."""
+    """A compiled file with its parsed launch lines."""
 
     program: Program
     script: LaunchScript
@@ -135,7 +135,7 @@ class CompiledSubmission:
 
 @dataclass(frozen=True)
 class Case:
-    """One size with one kind of values. ``counters`` asks the simulator to count; small cases run in other orders.
+    """One size with one kind of values. ``counters``: with the simulator's counters; small cases run in other orders.
 
     ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation. A large case
     has a ``period``, as in `grader.exercise.Large`.
@@ -151,7 +151,7 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """What one case came to: ``word`` is None where it ran without an error; ``wrong`` tells of a wrong output."""
+    """The outcome of one case: ``word`` is None if it ran without an error; ``wrong`` is on a wrong output."""
 
     case: Case
     backend: str
@@ -162,7 +162,7 @@ class CaseOutcome:
     printed: str = ""
     timeline: Timeline | None = None
     host_counters: Mapping[str, float] = field(default_factory=dict)
-    has_state: bool = False  # a next launch may find what it left in module variables
+    has_state: bool = False  # it may have changed module variables, which a next launch would find
 
     @property
     def failed(self) -> bool:
@@ -182,29 +182,29 @@ class CaseOutcome:
 
 @dataclass(frozen=True)
 class Speed:
-    """What timing came to: the word of ``fast`` (one of `grader.grading.judge.TIMING_WORDS`) and the figures."""
+    """The result of timing: the word of ``fast`` (one of `grader.grading.judge.TIMING_WORDS`) and the figures."""
 
     word: str
     detail: str
     measured: Measurement | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    timeline: Timeline | None = None  # of one run more, on a host exercise
+    timeline: Timeline | None = None  # of a further run of a host exercise
 
 
 @dataclass(frozen=True)
 class BackendReport:
-    """Everything that one backend found. ``stop`` is what ended its session early, if anything did."""
+    """All outcomes of one backend. ``stop`` is the error that ended its session early, if any."""
 
     backend: str
     outcomes: tuple[CaseOutcome, ...] = ()
     stop: WarpgradeError | None = None
     speed: Speed | None = None
-    sandbox: str = "landlock"  # what closed the files to its child: "landlock" or "none"
+    sandbox: str = "landlock"  # the child's sandbox: "landlock" or "none"
 
 
 @dataclass(frozen=True)
 class StageOutcome:
-    """What one stage came to by itself, before the stages before it are looked at."""
+    """The outcome of one stage alone, without regard to the stages before it."""
 
     name: str
     status: Status

@@ -1,6 +1,6 @@
-"""Who grades: the backends, the oracle, the timer and the limits for one submission on this machine.
+"""The backends, the oracle, the timer and the limits for one submission on this machine.
 
-hardware = Hardware.found("auto", device=0)                      # one look for a GPU serves many submissions
+hardware = Hardware.found("auto", device=0)                      # once for many submissions
 verdict = grade(hardware.request(Task(entry, path), seed=1))     # grader.grading.grade
 """
 
@@ -32,7 +32,7 @@ DEFAULT_TARGET = (8, 0)
 
 @dataclass(frozen=True)
 class Task:
-    """One exercise and the file to grade for it; ``host`` is its host file where that is not the one beside it."""
+    """One exercise and the file to grade for it; ``host`` is its host file, if not the one beside it."""
 
     entry: CourseExercise
     path: Path
@@ -42,7 +42,7 @@ class Task:
     def host_file(self) -> Path | None:
         """Its host file: ``host``, else M_host.py or NAME_host.py beside the file; in ``wrong/`` also the solution's.
 
-        None where it needs none, or where there is none.
+        None if it needs none, or there is none.
         """
         if self.host is not None or not self.entry.exercise.host:
             return self.host
@@ -51,11 +51,11 @@ class Task:
 
     @property
     def places(self) -> tuple[Path, Path]:
-        """Where the host file may lie beside the file, the first that is there."""
+        """The two possible paths of the host file beside the file; the first that exists is used."""
         return self.path.with_name(f"{self.path.stem}_host.py"), self.path.with_name(f"{self.entry.name}_host.py")
 
     def read(self) -> Submission:
-        """The files as they are now: what is compiled, run and shown, whatever is saved meanwhile."""
+        """Read the files now, for compiling, running and the report: later saves do not matter."""
         entry, host_file = self.entry, self.host_file
         texts = SourceTexts.of(self.path, host_file)
         return Submission(entry.graded, self.path, entry.stub, entry.hints, host_file, entry.host_file, texts)
@@ -63,7 +63,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Hardware:
-    """What ``--backend`` asks for and this machine has. ``why_no_gpu`` says in words why ``gpu`` is None."""
+    """The requested backend and this machine's GPU. ``why_no_gpu`` is the reason why ``gpu`` is None, in words."""
 
     wanted: str  # "auto", "gpu" or "sim"
     gpu: Gpu | None
@@ -71,7 +71,7 @@ class Hardware:
 
     @classmethod
     def found(cls, wanted: str, device: int) -> Hardware:
-        """Look for a GPU unless the simulator alone was asked for."""
+        """Look for a GPU, unless only the simulator is requested."""
         if wanted == "sim":
             return cls(wanted, None, "--backend sim was asked for")
         from grader.gpus.detect import detect
@@ -91,7 +91,7 @@ class Hardware:
         watched: bool = False,
         next_exercise: Callable[[], str] = lambda: "",
     ) -> Request:
-        """Everything that grading one file needs. ``sandbox=False`` runs a host file where files cannot be closed."""
+        """The request to grade one file. ``sandbox=False`` runs a host file without Landlock."""
         here = self.for_exercise(task.entry.exercise)
         task = replace(task, entry=here.with_line(task.entry))
         seed = seed if seed is not None else secrets.randbits(SEED_BITS)
@@ -112,7 +112,7 @@ class Hardware:
         return Request(submission, services, seed, self.wanted, watched, next_exercise)
 
     def for_exercise(self, exercise: Exercise) -> Hardware:
-        """This machine as the exercise may use it: without a GPU that is too old for it, too new, or one of too few."""
+        """This machine without its GPU, if that is too old or too new for the exercise, or there are too few."""
         why_not = "" if self.gpu is None else self.gpu.why_not(exercise.requires)
         if self.gpu is not None and not why_not and exercise.gpus > 1:
             from grader.backends.hostfile.case import too_few_gpus
@@ -143,7 +143,7 @@ def simulator(
     entry: CourseExercise, submission: Submission, *, sandbox: bool = True, threads: int = 0,
     pairs: StartPair | None = None,
 ) -> Backend:  # fmt: skip
-    """The simulator for kernels, or for a host exercise's file; ``threads`` and ``pairs`` are for the latter."""
+    """The simulator for kernels, or for a host file; ``threads`` and ``pairs`` are for the latter."""
     if not submission.exercise.host:
         from grader.backends.sim.session import SimBackend
 
@@ -157,7 +157,7 @@ def simulator(
 
 
 def _host_file(submission: Submission) -> tuple[bytes, str]:
-    """The host file's text and name; where it is missing or cannot be read, the grading ends before it is run."""
+    """The host file's text and name; empty if it is missing or cannot be read: then grading ends before its run."""
     path = submission.host_file
     return (submission.texts.contents.get(path, b""), path.name) if path is not None else (b"", "")
 
@@ -165,7 +165,7 @@ def _host_file(submission: Submission) -> tuple[bytes, str]:
 def _with_gpu(
     services: Services, gpu: Gpu, entry: CourseExercise, submission: Submission, seed: int, sandbox: bool
 ) -> Services:
-    """The services with the GPU's backend and its timer; a host exercise has its own kind of both."""
+    """The services with backend and timer for the GPU, which are different for host exercises."""
     from grader.backends.gpu import GpuBackend
 
     backend = GpuBackend(gpu, sandbox=sandbox)

@@ -1,7 +1,7 @@
-"""The student's source as the rules of advice ask about it: what stands in which line, in which loop, under which `if`.
+"""Queries on the student's source for hints: accesses, loops, conditions and barriers by line.
 
-It is parsed by a child when the first rule asks, so that a right grade pays nothing. Where that is not possible (the
-parser is not installed, the text beyond its limits, not C in these lines) nothing is known, and rules speak in general.
+A child parses it at the first query, so that a right submission pays nothing. If that is impossible (the parser is not
+installed, the text exceeds its limits, these lines are not C), nothing is known, and hints are general.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.process.sandbox import Sandbox
 
 CHILD = "grader.compile.parsing"
 CPU_S = 2
-WALL_S = 60.0  # only backs up the limit on processor time
+WALL_S = 60.0  # far above CPU_S, for a busy machine
 LIMITS = Sandbox(files=True, processes=False, network=False, memory_bytes=512 << 20, file_bytes=0)
 LONGEST = 1 << 18  # characters
 
@@ -28,12 +28,12 @@ BARRIERS = ("__syncthreads", "__syncwarp")
 
 END = 1 << 62
 UNREAD = (Part("error", 1, END, -1),)
-"""The parts of a source of which nothing is known."""
+"""The parts of a source that could not be parsed."""
 
 
 @lru_cache(maxsize=8)
 def parsed(source: str) -> tuple[Part, ...]:
-    """The parts of a source; `UNREAD` where it could not be parsed within the limits."""
+    """The parts of a source; `UNREAD` if it could not be parsed within the limits."""
     if not source or len(source) > LONGEST:
         return UNREAD
     request = {"source": source.encode()}
@@ -53,7 +53,7 @@ _USES = ("assigned", "call", "pointer", "asm", "element", "member")
 
 
 def _may_name(part: Part, name: str) -> bool:
-    """Whether a part names a variable, or may: assembly may, and what is too long to be quoted."""
+    """Whether a part names a variable, or may name it: assembly, and expressions that were too long to be kept."""
     texts = (part.name, *part.texts)
     is_open = part.kind == "asm" or "" in (texts[:-1] if part.kind == "local" else texts)
     return is_open or name in re.findall(r"\w+", " ".join(texts))
@@ -74,7 +74,7 @@ def _kept_answer(request: dict[str, Any]) -> dict[str, Any] | None:
 
 
 class SourceView:
-    """One file. Lines are numbered from 1; where a line could not be parsed, nothing is known of it."""
+    """One file. Lines are numbered from 1; nothing is known of lines that could not be parsed."""
 
     def __init__(self, source: str = "") -> None:
         self._source = source
@@ -84,20 +84,20 @@ class SourceView:
         return parsed(self._source)
 
     def parameters(self, kernel: str) -> tuple[str, ...]:
-        """The names of a kernel's parameters; () where they cannot be found."""
+        """The names of a kernel's parameters; () if they are not found."""
         return parameter_names(self._source, kernel)
 
     def is_clear(self, first: int = 1, last: int = END) -> bool:
-        """Whether all of these lines could be parsed."""
+        """Whether all these lines could be parsed."""
         return not self.parts(first, last, "error")
 
     def parts(self, first: int, last: int, *kinds: str) -> list[Part]:
-        """The parts of these kinds that reach into these lines, in the order of their first lines."""
+        """The parts of these kinds that overlap these lines, in the order of their first lines."""
         inside = (part for part in self._parts if part.kind in kinds and first <= part.last and part.line <= last)
         return sorted(inside, key=lambda part: part.line)
 
     def function(self, line: int) -> Part | None:
-        """The function or lambda that a line is in."""
+        """The function or lambda that contains a line."""
         return self._innermost(line, line, "kernel", "function")
 
     def loop(self, first: int, last: int = 0) -> Part | None:
@@ -109,7 +109,7 @@ class SourceView:
         return around[-1] if around else None
 
     def barriers(self, first: int, last: int) -> list[Part]:
-        """The barriers of a block or a warp in these lines; of kind ``name`` where they are not called."""
+        """The barriers of a block or a warp in these lines; of kind ``name`` if they are not called."""
         return [part for part in self.parts(first, last, "call", "name") if part.name in BARRIERS]
 
     def first_return(self, first: int = 1, last: int = END) -> int | None:
@@ -123,7 +123,7 @@ class SourceView:
         return [part for part in accesses if part.line == line]
 
     def condition(self, part: Part) -> str:
-        """The condition under which a part is executed, within the innermost loop or `else`; "" where there is none."""
+        """The innermost condition around a part, inside the innermost loop or `else`; "" if there is none."""
         for around in self._around(part):
             if around.kind == "then":
                 return self._parts[around.inside].texts[0]
@@ -132,19 +132,19 @@ class SourceView:
         return ""
 
     def empty_if(self, first: int, last: int) -> Part | None:
-        """The last ``if (…);`` in these lines: its semicolon ends it."""
+        """The last ``if (…);`` in these lines, whose semicolon is its whole body."""
         branches = self.parts(first, last, "then", "else")
         with_else = {branch.inside for branch in branches if branch.kind == "else"}
         empty = [one for one in branches if one.kind == "then" and one.texts and one.inside not in with_else]
         return self._parts[empty[-1].inside] if empty else None
 
     def comparisons(self, line: int) -> list[Part]:
-        """The comparisons that are true in a line, as the conditions around it and the guards above it say."""
+        """The comparisons that are true in a line, by the conditions around it and the guards above it."""
         conditions = {branch.inside for branch in self.parts(line, line, "then")}
         return self._comparisons_in(conditions | self._guards(line))
 
     def comparisons_at(self, access: Part) -> list[Part]:
-        """The comparisons that are true where a part is, as all conditions and loops around it and the guards say."""
+        """The comparisons that are true at a part, by all conditions and loops around it and the guards before it."""
         known, at = self._guards(access.line), access.inside
         while at >= 0:
             around = self._parts[at]
@@ -159,16 +159,16 @@ class SourceView:
         return {number for number, part in enumerate(self._parts) if part.kind == "guard" and self._rules(part, line)}
 
     def _rules(self, guard: Part, line: int) -> bool:
-        """Whether a line is behind a guard, in the function, the loop or the branch that the guard is in."""
+        """Whether a line is after a guard, in the same function, loop or branch."""
         return guard.last < line and (guard.inside < 0 or line <= self._parts[guard.inside].last)
 
     def is_of_guard(self, comparison: Part) -> bool:
         return self._parts[comparison.inside].kind == "guard"
 
     def line_of_access(self, line: int, names: Sequence[str]) -> int:
-        """The line that accesses one of these arrays: ``line``, or one below in its function where it accesses nothing.
+        """The line that accesses one of these arrays: ``line``, or if it has no access, one below in its function.
 
-        A compiler that moves a load up gives it the line of what stands before it there.
+        A compiler that moves a load up may give it the line of an earlier statement.
         """
         function = self.function(line)
         if function is None or not self.is_clear(line, function.last) or self._accesses(line):
@@ -188,7 +188,7 @@ class SourceView:
     def first_use(self, local: Part) -> Part | None:
         """The first assignment, call or access below a declaration that names its variable.
 
-        None also where that is not certain: another variable has the name, or one gets its value or its address.
+        None also if it is uncertain: another variable has the same name, or gets its value or its address.
         """
         function = self.function(local.line)
         if function is None:
@@ -199,11 +199,11 @@ class SourceView:
         return None if any(one.kind == "local" for one in below) else first
 
     def is_changed(self, name: str) -> bool:
-        """Whether a variable of this name is assigned to anywhere, beside its declaration."""
+        """Whether a variable of this name is assigned anywhere outside its declaration."""
         return any(part.name == name for part in self._parts if part.kind == "assigned")
 
     def _around(self, part: Part) -> Iterator[Part]:
-        """What a part is in, the innermost first."""
+        """The parts around a part, the innermost first."""
         while part.inside >= 0:
             part = self._parts[part.inside]
             yield part
