@@ -25,6 +25,9 @@ MOST_PARTS = 20_000
 _BLANKED = re.compile(r"^[ \t]*#[ \t]*pragma[^\n]*|__align__\s*\([^()\n]*\)", re.MULTILINE)
 _LOOPS = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+_DECLARATORS = ("init_declarator", "pointer_declarator", "array_declarator")
+_QUALIFIERS = ("type_qualifier", "storage_class_specifier")
+_AXES = tuple(f"{name}.{axis}" for name in ("threadIdx", "blockIdx") for axis in "yz")
 _LEAVES = ("return_statement", "continue_statement", "break_statement")
 
 
@@ -35,16 +38,21 @@ class Part:
     ========== ===================================================================================
     kind       meaning; ``name`` and ``texts``
     ========== ===================================================================================
-    kernel     a ``__global__`` function
-    function   any other function, or a lambda
-    loop       ``for``, ``while`` or ``do``, with its body
+    kernel     a ``__global__`` function: ``name``; ``texts`` is the type that it returns
+    function   any other function, or a lambda, which has no name
+    loop       ``for``, ``while`` or ``do``, with its body; ``texts`` is the condition
     if         an ``if``, ``c ? a : b`` or ``c && a``; ``texts`` is the condition
     then, else a branch of the enclosing ``if``; ``texts`` is ``;`` if it is an empty statement
     comparison is true in the ``then`` of the enclosing ``if``, after the enclosing ``guard`` or in the enclosing
                ``for``: ``name`` is the operator, ``texts`` are the sides
     guard      ``if (a || b) return;``, also with ``continue`` and ``break``; ``texts`` is the condition
+    empty      a ``for`` or ``while`` (``name``) whose body is a lone ``;``, above a line indented like a body
     local      declares the variable ``name``; ``texts`` are its type and its initial value ("" without one)
-    assigned   changes the variable ``name``; ``texts`` is the operator
+    array      declares the array ``name``; ``texts`` are its type and its qualifiers, such as ``__shared__``
+    assigned   changes the variable ``name``; ``texts`` are the operator and the right side, if it has one
+    stored     changes an element of the array ``name``; likewise
+    axis       ``threadIdx.y`` and the like, but not ``.x``
+    dropped    a statement that is only a call of ``name``
     call       calls ``name``; ``texts`` are template arguments, then arguments
     name       a statement that is only a name, such as ``__syncthreads;``
     element    ``a[i][j]``: ``name`` is ``a``, ``texts`` are the indices
@@ -124,9 +132,10 @@ class _Reader:
             return
         if kind in ("function_definition", "lambda_expression"):
             is_kernel = any(child.type == "__global__" for child in node.children)
-            inside = self._add("kernel" if is_kernel else "function", node, inside)
+            inside = self._add("kernel" if is_kernel else "function", node, inside, *self._head(node))
         elif kind in _LOOPS:
-            inside = self._add("loop", node, inside)
+            self._empty(node, inside)
+            inside = self._add("loop", node, inside, texts=(self._condition(node),))
             condition = node.child_by_field_name("condition") if kind == "for_statement" else None
             if condition is not None:
                 self._comparisons(condition, inside)
@@ -136,14 +145,22 @@ class _Reader:
             self._element(node, inside)
         elif kind == "pointer_expression" or (kind == "field_expression" and self._field(node, "operator") == "->"):
             self._add("pointer", node, inside, self._field(node, "argument"))
+        elif kind == "field_expression" and self._text(node) in _AXES:
+            self._add("axis", node, inside, self._text(node))
         elif kind == "declaration":
             self._locals(node, inside)
         elif kind in ("assignment_expression", "update_expression"):
             changed = node.child_by_field_name("left") or node.child_by_field_name("argument")
+            operator, right = self._field(node, "operator"), node.child_by_field_name("right")
+            texts = (operator, self._text(right)) if right is not None else (operator,)
             if changed is not None and changed.type == "identifier":
-                self._add("assigned", node, inside, self._text(changed), (self._field(node, "operator"),))
+                self._add("assigned", node, inside, self._text(changed), texts)
+            elif changed is not None and changed.type == "subscript_expression":
+                self._add("stored", node, inside, self._text(self._subscripts(changed)[0]), texts)
         elif kind == "expression_statement" and node.children[0].type == "identifier":
             self._add("name", node, inside, self._text(node.children[0]))
+        elif kind == "expression_statement" and node.children[0].type == "call_expression":
+            self._add("dropped", node, inside, self._called(node.children[0])[0])
         elif kind == "return_statement" and not node.named_child_count:
             self._add("return", node, inside)
         elif kind == "gnu_asm_expression":
@@ -155,8 +172,7 @@ class _Reader:
 
     def _branches(self, node: Node, inside: int, field: str, *branches: str) -> Iterator[tuple[Node, int]]:
         condition = node.child_by_field_name(field)
-        value = condition and condition.child_by_field_name("value")  # the condition of an `if` without parentheses
-        number = self._add("if", node, inside, texts=(self._text(value or condition),))
+        number = self._add("if", node, inside, texts=(self._condition(node, field),))
         if condition is not None:
             if node.type != "binary_expression":  # of `a && b && c` the comparisons are collected once, at the top
                 self._comparisons(condition, number)
@@ -166,6 +182,25 @@ class _Reader:
             if child is not None:
                 yield child, self._add(kind, child, number, texts=(";",) if self._text(child) == ";" else ())
 
+    def _head(self, node: Node) -> tuple[str, tuple[str, ...]]:
+        """A function's name and the type that it returns."""
+        named, stars = node.child_by_field_name("declarator"), ""
+        while named is not None and named.type in ("pointer_declarator", "function_declarator"):
+            stars += "*" * (named.type == "pointer_declarator")
+            named = named.child_by_field_name("declarator")
+        return self._text(named) if node.type == "function_definition" else "", (self._field(node, "type") + stars,)
+
+    def _condition(self, node: Node, field: str = "condition") -> str:
+        condition = node.child_by_field_name(field)
+        return self._text((condition and condition.child_by_field_name("value")) or condition)  # without parentheses
+
+    def _empty(self, node: Node, inside: int) -> None:
+        body, below = node.child_by_field_name("body"), node.next_named_sibling
+        if body is None or below is None or body.type != "expression_statement" or body.named_child_count:
+            return
+        if below.start_point.row > node.end_point.row and below.start_point.column > node.start_point.column:
+            self._add("empty", node, inside, node.children[0].type)
+
     def _guard(self, node: Node, inside: int) -> None:
         """Add an `if` whose only statement leaves, with the comparisons that are true after it."""
         leaves, condition = node.child_by_field_name("consequence"), node.child_by_field_name("condition")
@@ -173,9 +208,7 @@ class _Reader:
             leaves = leaves.named_children[0]
         if leaves is None or condition is None or leaves.type not in _LEAVES or node.child_by_field_name("alternative"):
             return
-        number = self._add(
-            "guard", node, inside, texts=(self._text(condition.child_by_field_name("value") or condition),)
-        )
+        number = self._add("guard", node, inside, texts=(self._condition(node),))
         self._comparisons(condition, number, negated=True)
 
     def _comparisons(self, condition: Node, inside: int, *, negated: bool = False) -> None:
@@ -195,11 +228,17 @@ class _Reader:
         is_static = any(self._text(one) == "static" for one in node.children)
         for declared in node.children_by_field_name("declarator"):
             named: Node | None = declared
-            stars = ""
-            while named is not None and named.type in ("init_declarator", "pointer_declarator"):
+            stars, is_array = "", False
+            while named is not None and named.type in _DECLARATORS:
                 stars += "*" * (named.type == "pointer_declarator")
+                is_array |= named.type == "array_declarator"
                 named = named.child_by_field_name("declarator")
-            if named is not None and named.type == "identifier":
+            if named is None or named.type != "identifier":
+                continue
+            if is_array:
+                qualifiers = (self._text(child) for child in node.children if child.type in _QUALIFIERS)
+                self._add("array", declared, inside, self._text(named), (type_name + stars, " ".join(qualifiers)))
+            else:
                 texts = (type_name + stars, self._field(declared, "value"))
                 if texts[1] or not is_static:  # which starts as zero
                     self._add("local", declared, inside, self._text(named), texts)
@@ -208,25 +247,34 @@ class _Reader:
         return self._text(node.child_by_field_name(name))
 
     def _call(self, node: Node, inside: int) -> None:
+        name, last = self._called(node)
+        lists = [one for one in (last, node.child_by_field_name("arguments")) if one is not None]
+        arguments = tuple(self._text(child) for one in lists for child in one.named_children[:8])
+        self._add("call", node, inside, name, arguments)
+
+    def _called(self, node: Node) -> tuple[str, Node | None]:
+        """The name of what is called, and its template arguments."""
         called = last = node.child_by_field_name("function")
         while last is not None and last.type != "template_argument_list":
             last = last.named_children[-1] if last.named_child_count else None
-        name, listed = self._text(called), node.child_by_field_name("arguments")
-        lists = [one for one in (last, listed) if one is not None]
-        arguments = tuple(self._text(child) for one in lists for child in one.named_children[:8])
-        self._add("call", node, inside, name.removesuffix(self._text(last)).replace(" ", ""), arguments)
+        return self._text(called).removesuffix(self._text(last)).replace(" ", ""), last
 
     def _element(self, node: Node, inside: int) -> None:
         above = node.parent
         if above is not None and above.type == "subscript_expression" and above.children[0] == node:
             return  # the whole of `a[i][j]` was added already
+        base, indices = self._subscripts(node)
+        if base is not None and base.type == "field_expression":
+            self._add("pointer", node, inside, self._field(base, "argument"))
+            base = base.child_by_field_name("field")
+        is_member = above is not None and above.type == "field_expression"
+        self._add("member" if is_member else "element", node, inside, self._text(base), indices)
+
+    def _subscripts(self, node: Node) -> tuple[Node | None, tuple[str, ...]]:
+        """The array that an element is of, and its indices."""
         indices: list[str] = []
         base: Node | None = node
         while base is not None and base.type == "subscript_expression" and len(indices) < 8:
             indices.insert(0, self._text(base.child_by_field_name("indices"))[1:-1].strip())
             base = base.child_by_field_name("argument")
-        if base is not None and base.type == "field_expression":
-            self._add("pointer", node, inside, self._field(base, "argument"))
-            base = base.child_by_field_name("field")
-        is_member = above is not None and above.type == "field_expression"
-        self._add("member" if is_member else "element", node, inside, self._text(base), tuple(indices))
+        return base, tuple(indices)

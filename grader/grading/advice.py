@@ -213,7 +213,9 @@ def _unset(diagnostics: Sequence[Diagnostic], printed: str, note: str) -> str:
     if read is None:
         return ""
     says = "" if read.rule in ("", EVERY_ELEMENT) else f" {_sentence(read.hint)}"
-    return f"Begin with the warning: line {read.line} reads what nothing has written.{says} "
+    array = safe(read.names[-1] if read.names else read.array or "")
+    what = f"an element of {array} that" if array.isidentifier() else "what"
+    return f"Begin with the warning: line {read.line} reads {what} nothing has written.{says} "
 
 
 def _repeated_work(word: str, diagnostics: Sequence[Diagnostic]) -> str:

@@ -7,13 +7,14 @@ installed, the text exceeds its limits, these lines are not C), nothing is known
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
+from grader.compile.lexical import without_strings
 from grader.compile.parsing import Part
 from grader.errors import GraderFault
-from grader.launch.source import parameter_names
+from grader.launch.source import float_names, parameter_names
 from grader.process import kept
 from grader.process.child import spawn
 from grader.process.sandbox import Sandbox
@@ -24,6 +25,7 @@ WALL_S = 60.0  # far above CPU_S, for a busy machine
 LIMITS = Sandbox(files=True, processes=False, network=False, memory_bytes=512 << 20, file_bytes=0)
 LONGEST = 1 << 18  # characters
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
 BARRIERS = ("__syncthreads", "__syncwarp")
 
 END = 1 << 62
@@ -87,6 +89,11 @@ class SourceView:
         """The names of a kernel's parameters; () if they are not found."""
         return parameter_names(self._source, kernel)
 
+    def floats(self) -> set[str]:
+        """The names of parameters of kernels that are arrays of floats."""
+        kernels = [part.name for part in self._parts if part.kind == "kernel"]
+        return {name for kernel in kernels[:8] for name in float_names(self._source, kernel)}
+
     def is_clear(self, first: int = 1, last: int = END) -> bool:
         """Whether all these lines could be parsed."""
         return not self.parts(first, last, "error")
@@ -137,6 +144,15 @@ class SourceView:
         with_else = {branch.inside for branch in branches if branch.kind == "else"}
         empty = [one for one in branches if one.kind == "then" and one.texts and one.inside not in with_else]
         return self._parts[empty[-1].inside] if empty else None
+
+    def conditions(self, part: Part) -> list[str]:
+        """The conditions under which a part is executed, in all branches around it; those of guards are not these."""
+        branches = (around for around in self._around(part) if around.kind == "then")
+        return [self._parts[branch.inside].texts[0] for branch in branches]
+
+    def guards(self, line: int) -> list[str]:
+        """The conditions under which threads leave before a line."""
+        return [self._parts[number].texts[0] for number in sorted(self._guards(line))]
 
     def comparisons(self, line: int) -> list[Part]:
         """The comparisons that are true in a line, by the conditions around it and the guards above it."""
@@ -196,11 +212,55 @@ class SourceView:
         below = self.parts(local.line, function.last, "local", *_USES)
         below = [one for one in below[below.index(local) + 1 :] if _may_name(one, local.name)]
         first = next((one for one in below if one.kind in _USES), None)
-        return None if any(one.kind == "local" for one in below) else first
+        certain = first is not None and local.name in _WORD.findall(" ".join((first.name, *first.texts)))
+        return first if certain and all(one.kind != "local" for one in below) else None
+
+    def values(self, name: str, function: Part) -> list[str]:
+        """What a function's variable or a constant of the file is set to; a `++` adds nothing of interest."""
+        parts = self.parts(function.line, function.last, "local", "assigned")
+        parts += [one for one in self.parts(1, function.line, "local") if one.inside < 0]
+        own = [one for one in parts if one.name == name and one.texts[0] not in ("++", "--")]
+        if any(one.kind == "local" for one in own):
+            return [one.texts[1] for one in own if one.kind == "assigned" or one.texts[1]]
+        lines = [self._code[line - 1] for line in self.uses(name, 1, function.line)]
+        return [found[1] for line in lines if (found := re.fullmatch(rf"\s*#\s*define\s+{name}\s+(.+?)\s*", line))]
+
+    def calls(self, name: str) -> list[int]:
+        """The lines that call a function."""
+        return [part.line for part in self._parts if part.kind == "call" and part.name == name]
 
     def is_changed(self, name: str) -> bool:
         """Whether a variable of this name is assigned anywhere outside its declaration."""
         return any(part.name == name for part in self._parts if part.kind == "assigned")
+
+    def hidden_by(self, inner: Part) -> Part | None:
+        """The variable of an outer block that has the name of one declared in a loop or a branch."""
+        around, at = set[int](), inner.inside
+        while at >= 0:
+            at = self._parts[at].inside
+            around.add(at)
+        outer = (one for one in self.parts(1, inner.line, "local") if one.name == inner.name)
+        return next((one for one in outer if one.inside in around and one.inside >= 0), None)
+
+    def end_of_scope(self, part: Part) -> int:
+        """The last line of the function, the loop or the branch that a part is in."""
+        return self._parts[part.inside].last if part.inside >= 0 else END
+
+    def uses(self, name: str, first: int, last: int) -> list[int]:
+        """The lines of these in which a name occurs."""
+        return [line for line in self._lines_of.get(name, ()) if first <= line <= last]
+
+    @cached_property
+    def _code(self) -> list[str]:
+        return without_strings(self._source).splitlines()
+
+    @cached_property
+    def _lines_of(self) -> Mapping[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, line in enumerate(self._code, start=1):
+            for word in dict.fromkeys(_WORD.findall(line)):
+                found.setdefault(word, []).append(number)
+        return found
 
     def _around(self, part: Part) -> Iterator[Part]:
         """The parts around a part, the innermost first."""

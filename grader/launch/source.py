@@ -223,6 +223,11 @@ def parameter_names(source: str, kernel: str) -> tuple[str, ...]:
     return tuple(parameter.name for parameter in parameters(_read(source), kernel))
 
 
+def float_names(source: str, kernel: str) -> tuple[str, ...]:
+    """The names of the kernel's parameters that are arrays of floats."""
+    return tuple(one.name for one in parameters(_read(source), kernel) if one.element in ("float", "double", "__half"))
+
+
 @lru_cache(maxsize=4)
 def _read(source: str) -> SourceText:
     return read_source(source, "")

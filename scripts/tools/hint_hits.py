@@ -105,6 +105,12 @@ STAYS: Mapping[str, str] = {
             "bounds.index_in_the_whole_grid", "bounds.before_the_array", "races.barrier_that_is_not_called",
             "races.barrier_of_one_warp", "races.return_before_the_barrier", "faults.less_work_in_each_thread",
             "faults.print_from_one_thread", "faults.own_lane_in_the_mask", "outputs.const_inputs",
+            "bounds.all_must_be_inside", "slips.loop_of_a_lone_semicolon", "slips.assignment_for_a_comparison",
+            "slips.block_of_one_row", "slips.variable_of_an_inner_block", "slips.value_under_a_condition",
+            "slips.value_that_is_dropped", "slips.array_of_each_thread", "slips.whole_number_for_a_fraction",
+            "races.one_index_for_all_threads", "races.one_index_in_all_blocks", "races.element_beyond_the_threads",
+            "races.adds_to_what_is_there", "faults.same_call_for_all", "outputs.return_before_work_for_others",
+            "outputs.threads_that_end_before_the_matrix", "slips.arguments_in_another_order",
         ),
         "the general advice for the kind would mislead": ("faults.constant_memory", "faults.barrier_that_counts_more"),
         "asynchronous copies by a library, or in groups: the course's wrong answers lack the wait as a whole": (

@@ -38,40 +38,43 @@ def listed(source: str) -> str:
 
 def test_loops_conditions_calls_and_accesses_are_told_by_line() -> None:
     assert listed(KERNEL) == snapshot("""\
- 0 in -1: function 1-1
- 1 in  0: element 1-1 part t
- 2 in -1: kernel 2-14
- 3 in  2: if 4-7  t >= n && src[t] > 0
- 4 in  3: comparison 4-4 > src[t]; 0
- 5 in  3: comparison 4-4 >= t; n
- 6 in  3: then 5-5
- 7 in  3: else 6-7
- 8 in  3: if 4-4  t >= n
- 9 in  8: then 4-4
-10 in  9: element 4-4 src t
-11 in  6: return 5-5
-12 in  7: if 6-7  t / 32 == 0
-13 in 12: comparison 6-6 == t / 32; 0
-14 in 12: then 7-7
-15 in 14: member 7-7 part t
-16 in 14: element 7-7 tile i; j + 1
-17 in  2: loop 8-10
-18 in 17: comparison 8-8 < r; 4
-19 in 17: local 8-8 r int; 0
-20 in 17: assigned 8-8 r ++
-21 in 17: loop 10-10
-22 in 21: comparison 10-10 < c; 4
-23 in 21: local 10-10 c int; 0
-24 in 21: assigned 10-10 c ++
-25 in 21: assigned 10-10 sum +=
-26 in 21: if 10-10  c < n
-27 in 26: comparison 10-10 < c; n
-28 in 26: then 10-10
-29 in 26: else 10-10
-30 in 28: element 10-10 row r * 4 + c
-31 in  2: name 11-11 __syncthreads
-32 in  2: call 12-12 cg::wait_prior 2; block
-33 in  2: asm 13-13  "cp.async.wait_group %0;"\
+ 0 in -1: function 1-1 put void
+ 1 in  0: stored 1-1 part =; v
+ 2 in  0: element 1-1 part t
+ 3 in -1: kernel 2-14 k void
+ 4 in  3: array 3-3 part float; extern __shared__
+ 5 in  3: if 4-7  t >= n && src[t] > 0
+ 6 in  5: comparison 4-4 > src[t]; 0
+ 7 in  5: comparison 4-4 >= t; n
+ 8 in  5: then 5-5
+ 9 in  5: else 6-7
+10 in  5: if 4-4  t >= n
+11 in 10: then 4-4
+12 in 11: element 4-4 src t
+13 in  8: return 5-5
+14 in  9: if 6-7  t / 32 == 0
+15 in 14: comparison 6-6 == t / 32; 0
+16 in 14: then 7-7
+17 in 16: member 7-7 part t
+18 in 16: element 7-7 tile i; j + 1
+19 in  3: loop 8-10  r < 4
+20 in 19: comparison 8-8 < r; 4
+21 in 19: local 8-8 r int; 0
+22 in 19: assigned 8-8 r ++
+23 in 19: loop 10-10  c < 4
+24 in 23: comparison 10-10 < c; 4
+25 in 23: local 10-10 c int; 0
+26 in 23: assigned 10-10 c ++
+27 in 23: assigned 10-10 sum +=; c < n ? row[r * 4 + c] : 0
+28 in 23: if 10-10  c < n
+29 in 28: comparison 10-10 < c; n
+30 in 28: then 10-10
+31 in 28: else 10-10
+32 in 30: element 10-10 row r * 4 + c
+33 in  3: name 11-11 __syncthreads
+34 in  3: dropped 12-12 cg::wait_prior
+35 in  3: call 12-12 cg::wait_prior 2; block
+36 in  3: asm 13-13  "cp.async.wait_group %0;"\
 """)
 
 

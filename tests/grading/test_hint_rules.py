@@ -39,6 +39,53 @@ def _block(text: str, begin: str) -> str:
 
 def test_examples_are_told_in_these_words() -> None:
     assert "\n".join(map(shown, RULES)) == snapshot("""\
+slips.loop_of_a_lone_semicolon
+    thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:5
+    → the `;` at the end of line 4 is the whole body of the `for`: what stands below runs once, after it. Take
+      the `;` out
+
+slips.assignment_for_a_comparison
+    y[0] at n=9: it was never written; expected 5.0; it is probably thread 5 of block 0 that should write it
+    → the condition `t = 0` in line 4 changes t: to compare, write `==`
+
+slips.block_of_one_row
+    y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → the blocks of the launch in line 1 are one row of 256 threads, so `threadIdx.y`, line 4, is 0 in all of
+      them: is block= what the kernel needs?
+
+slips.arguments_in_another_order
+    y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → line 1 passes `y` for the parameter `src` of k: are the arguments in the order of the parameters?
+
+slips.variable_of_an_inner_block
+    y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → `sum` in line 6 is a new variable, which ends in line 7: line 8 uses the one of line 4. To change that
+      one, leave out the type
+
+slips.value_under_a_condition
+    y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → where `t < 9` is false, `sum` has no value yet when line 7 uses it
+
+slips.value_that_is_dropped
+    y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → line 5 calls fmaxf and uses nothing of what it returns: is a `… =` missing?
+
+slips.array_of_each_thread
+    y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → line 4 declares an array `part` for each thread alone: for one that all threads of the block share, write
+      `__shared__` before its type
+
+slips.whole_number_for_a_fraction
+    y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → `sum` in line 4 is of type `int`, which drops the fraction: declare it `float`
+
 fragments.tile_in_the_matrix
     thread 5 of block 0 writes 4 bytes at src[528] (elements 1056 and 1057 of array x), but src has 1024
     elements, at k.cu:4
@@ -111,6 +158,10 @@ bounds.index_in_the_whole_grid
 bounds.index_made_of_the_block
     thread 5 of block 1 writes shared part[70], but part has 64 elements (0 to 63), at k.cu:4
     → each block has a part of its own, and the index `i + 1` grows with blockIdx: count with threadIdx alone
+
+bounds.all_must_be_inside
+    thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
+    → `r < rows || c < cols` is true where one of these is true, and all of them must be: write `&&` for `||`
 
 bounds.one_too_many
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
@@ -339,6 +390,17 @@ races.one_element_of_all_blocks
     → did each block mean x[blockIdx.x]? If the element is meant for all of them: use an atomic, or a second
       launch
 
+races.one_index_for_all_threads
+    race on x[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
+    → `blockIdx.x` is the same for all threads of a block: let one of them store there (`if (threadIdx.x ==
+      0)`), or does the index lack threadIdx?
+
+races.one_index_in_all_blocks
+    race on x[0]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
+    different blocks of one launch
+    → `threadIdx.x` is the same in all blocks, so each stores to the same elements: does the index lack
+      blockIdx?
+
 races.same_index_in_two_blocks
     race on x[0]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
     different blocks of one launch
@@ -349,6 +411,14 @@ races.return_before_ones_own_store
     thread 5 of block 0 reads shared part[3] at k.cu:6 before anything wrote it
     → threads that return in line 4 never write their elements: let every thread of the block store something, 0
       for a sum, and return only after the last barrier
+
+races.element_beyond_the_threads
+    thread 5 of block 0 reads shared part[64] at k.cu:6 before anything wrote it
+    → the launch in line 1 starts blocks of 64 threads, and this is element 64: which thread should write it?
+
+races.adds_to_what_is_there
+    thread 5 of block 0 reads x[3] at k.cu:4 before anything wrote it
+    → is `=` meant for the `+=`? Else a `// zero x` line sets the array to 0 before the launch
 
 races.one_array_for_two_parameters
     race on src or dst[3] (array x): written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at
@@ -516,6 +586,12 @@ faults.offset_before_the_cast
     thread 5 of block 0 makes a misaligned access of 16 bytes to x[1] at k.cu:4
     → the address must be a multiple of 16 bytes: look at the offset before the cast to a wider type
 
+faults.same_call_for_all
+    barrier divergence: threads of one block wait at different barriers, thread 0 at k.cu:2 and thread 5 at
+    k.cu:2, so the kernel never ends
+    → sum waits at a barrier, and line 7 calls it: every thread must make each call, outside of any if, and of a
+      loop that some leave early
+
 faults.same_barrier_for_all
     barrier divergence: threads of one block wait at different barriers, thread 0 at k.cu:4 and thread 5 at
     k.cu:6, so the kernel never ends
@@ -659,11 +735,23 @@ outputs.index_of_32_bits
     → smaller sizes are right, and here an array has 8589934592 elements: is an index, a product in it, or a
       number of bytes computed in 32 bits? `(size_t)row * length`
 
+outputs.return_before_work_for_others
+    y[0] at n=9: it was never written; expected 5.0; 1 of 9 elements is wrong; it is probably thread 5 of block
+    0 that should write it
+    → threads that return in line 4 store nothing after the barrier in line 6 either. If some of y is theirs
+      there, put an if around the first part, and let no thread return before the barrier
+
 outputs.grid_that_ends_before_the_array
     y[64] at n=65: it was never written; expected 5.0; 1 of 65 elements is wrong; it is probably thread 5 of
     block 0 that should write it
     → the launch in line 1 starts 64 threads (grid= times block=), and y has 65 elements: more blocks, or
       several elements a thread
+
+outputs.threads_that_end_before_the_matrix
+    y[65] (row 1, column 0) at n=65: it was never written; expected 5.0; 1 of 130 elements is wrong; it is
+    probably thread 5 of block 0 that should write it
+    → the launch in line 1 starts 1 block, and row 1 is the first that nobody wrote: do they reach every row of
+      y?
 
 outputs.variable_that_begins_again
     y[65536] at n=70000: it was never written; expected 5.0; 9 of 70000 elements are wrong; it is probably

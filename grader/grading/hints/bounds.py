@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
@@ -12,6 +13,7 @@ from grader.grading.causes import disagrees
 from grader.grading.hints.indices import (
     Bound,
     Matrix,
+    all_of_one,
     as_matrix,
     bounds,
     made_of,
@@ -28,6 +30,7 @@ from grader.launch.source import Misread, SourceParameter
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED
 from grader.text import listed
 
+MOST_NUMBERS = 16  # of a kernel's parameters
 LARGEST_SHARED_BYTES = MULTIPROCESSORS[SIMULATED].shared_bytes_per_block
 
 _READS = (Misread("k", SourceParameter("const double* a", "a", "double"), "a", "float32"),)
@@ -110,9 +113,13 @@ def _count(found: Finding) -> int:
     return int(found.facts["array_bytes"] // found.facts["element_bytes"])
 
 
-@rule("out_of_bounds", example=stray("beyond_end", 1, 1, block=_SECOND), seen=_launch(2, leaves=1))
+@rule(
+    "out_of_bounds", "uninitialised_read", example=stray("beyond_end", 1, 1, block=_SECOND), seen=_launch(2, leaves=1)
+)
 def uneven_pass(found: Finding, seen: Seen) -> str:
-    stored = _scratch(found, seen) is not None or any(place.role != "read" for place in found.places)
+    """Too many blocks store beyond the end, too few leave elements that the next pass reads."""
+    scratch = _scratch(found, seen) is not None
+    stored = scratch or (found.kind == "out_of_bounds" and any(place.role != "read" for place in found.places))
     uneven = next((one for one in _launches(found, seen) if disagrees(one)), None)
     if uneven is None or not stored:
         return ""
@@ -243,6 +250,21 @@ def _indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
     return one_index(accesses), bounds(seen.source, accesses[0]) if accesses else {}
 
 
+@rule("out_of_bounds", example=stray("beyond_end", 64, 63), cause="beyond_end",
+      seen=kernel("if (r < rows || c < cols) src[r * cols + c] = 1;"))  # fmt: skip
+def all_must_be_inside(found: Finding, seen: Seen) -> str:
+    """A condition lets through whoever is inside in one direction alone."""
+    index, _ = _indexed(found, seen)
+    for access in of_the_access(found, seen.source)[:1] if index else ():
+        for text in seen.source.conditions(access):
+            if all_of_one(text, index, "||"):
+                return f"`{text}` is true where one of these is true, and all of them must be: write `&&` for `||`"
+        for text in seen.source.guards(access.line):
+            if all_of_one(text, index, "&&"):
+                return f"threads leave where all of `{text}` is true, and one of these is enough: write `||` for `&&`"
+    return ""
+
+
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t <= 63) src[t] = 1;"), cause="beyond_end")
 def one_too_many(found: Finding, seen: Seen) -> str:
     """``<=`` instead of ``<``: for the index, or for its row or column."""
@@ -268,7 +290,7 @@ def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> 
     It is a stride if it is made from the threads of a grid or a block, or if the column is bounded by the length of the
     whole array. For a parameter of a device function nothing is known.
     """
-    matrix = as_matrix(index, known)
+    matrix = as_matrix(index, known, _lengths(found, seen))
     if matrix is None:
         return None
     line, column = found.line or 0, known.get(matrix.column)
@@ -277,6 +299,14 @@ def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> 
     longer = column is not None and column.more != matrix.length and _value(column.more, found, seen) == _count(found)
     steps = made_of(matrix.length, seen.source, line) & {"blockDim", "gridDim"}
     return None if steps or given or longer else matrix
+
+
+def _lengths(found: Finding, seen: Seen) -> set[str]:
+    """The kernel's numbers that another one multiplies to the array's length."""
+    names = seen.source.parameters(found.kernel or "") if found.space == "global" else ()
+    values = {name: value for name in names if (value := _value(name, found, seen)) is not None}
+    pairs = permutations(values, 2) if len(values) <= MOST_NUMBERS else ()
+    return {first for first, second in pairs if values[first] * values[second] == _count(found)}
 
 
 def _is_whole(matrix: Matrix, known: dict[str, Bound], found: Finding, seen: Seen) -> bool:
@@ -322,10 +352,12 @@ def row_or_column_that_nothing_bounds(found: Finding, seen: Seen) -> str:
         return ""
     terms = {"row": matrix.row, "column": matrix.column}
     free = [f"its {name} `{term}`" for name, term in terms.items() if term not in known]
-    looked_at = {word for bound in known.values() for word in words(bound.less)}
-    if len(free) != 1 or any(words(term) & looked_at for term in terms.values() if term not in known):
+    access = of_the_access(found, seen.source)[0]
+    asked = (*seen.source.conditions(access), *seen.source.guards(access.line))
+    looked_at = {word for text in asked for word in made_of(text, seen.source, access.line)}
+    if not free or any(words(term) & looked_at for term in terms.values() if term not in known):
         return ""
-    return f"nothing compares {free[0]} in `{index}`: row and column must be inside, each by itself"
+    return f"nothing compares {' or '.join(free)} in `{index}`: row and column must be inside, each by itself"
 
 
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t < 64) src[t] = 1;"))

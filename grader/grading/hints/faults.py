@@ -5,7 +5,8 @@ from __future__ import annotations
 from grader.findings.record import Finding
 from grader.findings.sentences.faults import UNKNOWN
 from grader.grading.hints.rules import Seen, access, finding, rule, table
-from grader.text import counted
+from grader.grading.source_view import SourceView
+from grader.text import counted, listed
 
 
 @rule("null", example=finding("null", facts={"launched_at": "k_host.py:9"}))
@@ -38,6 +39,39 @@ def offset_before_the_cast(found: Finding, seen: Seen) -> str:
 
 
 _TWO = (access("barrier", 0, 4), access("barrier", 5, 6))
+_SUM = Seen(
+    SourceView(
+        "\n".join(
+            ["__device__ float sum(float x) {", "__syncthreads();", "return x;", "}", "__global__ void k(float* src) {",
+             "if (t < 9)", "src[0] = sum(1);", "}"]
+        )
+    )
+)  # fmt: skip
+
+
+@rule(
+    "barrier_divergence",
+    example=finding("barrier_divergence", "two_barriers", access("barrier", 0, 2), access("barrier", 5, 2)),
+    seen=_SUM,
+)
+def same_call_for_all(found: Finding, seen: Seen) -> str:
+    """The barrier is in a function, unconditionally; so a call of it is under a condition."""
+    lines = [place.line for place in found.places if place.role == "barrier" and place.line]
+    functions = [seen.source.function(line) for line in lines]
+    names = dict.fromkeys(one.name for one in functions if one is not None and one.kind == "function" and one.name)
+    branches = (
+        branch
+        for one, line in zip(functions, lines, strict=True) if one is not None
+        for branch in seen.source.parts(line, line, "then", "else", "loop") if branch.line >= one.line
+    )  # fmt: skip
+    calls = sorted({line for name in names for line in seen.source.calls(name)})
+    if None in functions or len(names) < len({one and one.line for one in functions}) or not calls:
+        return ""
+    if any(branch.kind != "loop" for branch in branches):
+        return ""
+    called = f"{listed(names)} wait{'s' * (len(names) == 1)} at a barrier, and line{'s' * (len(calls) > 1)} "
+    called += f"{listed(map(str, calls))} call{'s' * (len(calls) == 1)} {'it' if len(names) == 1 else 'them'}"
+    return f"{called}: every thread must make each call, outside of any if, and of a loop that some leave early"
 
 
 @rule("barrier_divergence", example=finding("barrier_divergence", "two_barriers", *_TWO))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from grader.compile.parsing import Part
@@ -14,6 +14,10 @@ from grader.grading.source_view import SourceView
 _CAST = re.compile(r"\((?:(?:const|unsigned|signed|long|short|int|char|size_t|ptrdiff_t|u?int\d+_t)\s*)+\)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _ODD_NUMBER = re.compile(r"\b\d+[A-Za-z_]")  # 0x1F, 10u: not valid or not the same in Python
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_CALL = re.compile(r"\w\s*\(")
+FIELD = re.compile(r"\.\s*\w+")
+BUILT_IN = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 MOST_STEPS = 16  # from a variable to the variables in its initial value
 
 NARROW: Mapping[str, int] = {
@@ -85,26 +89,38 @@ def bounds(source: SourceView, access: Part) -> dict[str, Bound]:
     return known
 
 
-def as_matrix(index: str, known: Mapping[str, Bound]) -> Matrix | None:
+def as_matrix(index: str, known: Mapping[str, Bound], lengths: Collection[str] = ()) -> Matrix | None:
     """The row, its length and the column of an index, if it is clear which factor is the row: it has a bound, or the
-    other one is a bound.
+    other one is a bound, or one of the ``lengths`` that a row of the array may have.
     """
-    code = _tree(index)
-    if not isinstance(code, ast.BinOp) or not isinstance(code.op, ast.Add):
-        return None
-    products = [
-        side for side in (code.left, code.right) if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Mult)
-    ]
-    if len(products) != 1:
+    terms = _terms(_tree(index))
+    products = [term for term in terms if isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult)]
+    if len(products) != 1 or len(terms) < 2:
         return None
     [product] = products
-    column = ast.unparse(code.right if product is code.left else code.left)
+    column = " + ".join(ast.unparse(term) for term in terms if term is not product)
     first, second = ast.unparse(product.left), ast.unparse(product.right)
     ends = {bound.more for bound in known.values()}
     for row, length in ((first, second), (second, first)):
-        if row in known or (length in ends and length not in known):
+        if row in known or (length in ends and length not in known) or (length in lengths and row not in lengths):
             return Matrix(row, length, column)
     return None
+
+
+def _terms(code: ast.expr | None) -> list[ast.expr]:
+    """What an expression adds up."""
+    if isinstance(code, ast.BinOp) and isinstance(code.op, ast.Add):
+        return [*_terms(code.left), *_terms(code.right)]
+    return [code] if code is not None else []
+
+
+def all_of_one(condition: str, index: str, joined_by: str) -> bool:
+    """Whether a condition joins comparisons alone by `||`, or by `&&`, of which one is of a part of the index."""
+    code = _tree(condition.replace("||", " or ").replace("&&", " and "))
+    if not isinstance(code, ast.BoolOp) or isinstance(code.op, ast.Or) is not (joined_by == "||"):
+        return False
+    orders = (isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDERS) for one in code.values)
+    return all(orders) and any(words(ast.unparse(one)) & words(index) for one in code.values)
 
 
 def made_of(index: str, source: SourceView, line: int) -> set[str]:
@@ -115,6 +131,30 @@ def made_of(index: str, source: SourceView, line: int) -> set[str]:
         first_values = (local.texts[1] for name in waiting if (local := source.local(name, line)))
         waiting = {word for text in first_values for word in words(text)} - names
     return names
+
+
+def origins(index: str, source: SourceView, line: int) -> set[str] | None:
+    """What an index of a kernel depends on, through all variables: indices, dimensions, parameters.
+
+    None where that is not certain: a call, a macro, a variable that is not the kernel's.
+    """
+    function = source.function(line)
+    if function is None or function.kind != "kernel" or not source.is_clear(function.line, function.last):
+        return None
+    parameters, found, waiting = source.parameters(function.name), set[str](), [index]
+    for _ in range(MOST_STEPS):
+        texts, waiting = waiting, []
+        if any(_CALL.search(_CAST.sub("", text)) for text in texts):
+            return None
+        for name in {word for text in texts for word in words(FIELD.sub("", text))} - found:
+            found.add(name)
+            values = source.values(name, function)
+            if "" in values or (not values and name not in parameters and name not in BUILT_IN):
+                return None
+            waiting += values
+        if not waiting:
+            return found
+    return None
 
 
 def narrow(index: str, source: SourceView, line: int) -> tuple[str, str, int] | None:

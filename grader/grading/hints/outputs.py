@@ -48,6 +48,21 @@ def _launch(blocks: int, *body: str) -> Seen:
     return Seen(kernel(*body).source, LaunchPlan((own,)))
 
 
+@rule("wrong", example=finding("wrong", array="y", index=0, names=("src",), facts={**_ALONE, "count": 9}),
+      seen=kernel("if (t >= n) return;", "part[t] = 1;", "__syncthreads();", "src[t] = part[9 - t];"))  # fmt: skip
+def return_before_work_for_others(found: Finding, seen: Seen) -> str:
+    """Threads leave before a barrier, and what is stored after it is not written everywhere."""
+    left = seen.source.first_return()
+    barrier = next((one.line for one in seen.source.barriers(left + 1, END)), None) if left else None
+    below = seen.source.parts(barrier + 1, END, "stored") if barrier else []
+    if seen.host or found.facts.get("value") not in _UNWRITTEN or not any(one.name in found.names for one in below):
+        return ""
+    return (
+        f"threads that return in line {left} store nothing after the barrier in line {barrier} either. If some of "
+        f"{found.array} is theirs there, put an if around the first part, and let no thread return before the barrier"
+    )
+
+
 _FROM = {"size": {"n": 65}, "wrong": 1, "count": 65, "value": "unwritten", "expected": "5.0"}
 
 
@@ -64,6 +79,29 @@ def grid_that_ends_before_the_array(found: Finding, seen: Seen) -> str:
     return (
         f"{starts}, and {found.array} has {elements(found.facts['count'])}: more blocks, or several elements a thread"
     )
+
+
+_ROW = {**_FROM, "position": (1, 0), "count": 130}
+
+
+@rule("wrong", example=finding("wrong", array="y", index=65, facts=_ROW), seen=_launch(1, "src[t] = 1;"))
+def threads_that_end_before_the_matrix(found: Finding, seen: Seen) -> str:
+    """The first element that nobody wrote is in the row, or the column, whose number the launch ends with."""
+    row, column = found.facts.get("position") or (0, 0)
+    launches = [one for one in seen.plan.launches if found.array in one.args]
+    if found.facts.get("value") not in _UNWRITTEN or len(launches) != 1 or bool(row) == bool(column):
+        return ""
+    (wide, high, deep), (across, down, _) = launches[0].grid, launches[0].block
+    if deep == 1 and high == down == 1:
+        has = {wide: f"{wide} block{'s' * (wide > 1)}"} if row else {across: f"blocks of {across} threads"}
+    else:
+        extents = f"{wide * across} threads along x and {high * down} along y"
+        has = dict.fromkeys((wide * across, high * down), extents)
+    number, name = (row, "row") if row else (column, "column")
+    if number not in has:
+        return ""
+    starts = f"the launch in line {launches[0].line} starts {has[number]}"
+    return f"{starts}, and {name} {number} is the first that nobody wrote: do they reach every {name} of {found.array}?"
 
 
 _MANY = {"size": {"n": 70000}, "wrong": 9, "count": 70000, "value": "unwritten", "expected": "5.0"}

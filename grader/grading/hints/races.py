@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.words import Words
-from grader.grading.hints.indices import of_the_access, one_index
+from grader.grading.hints.indices import of_the_access, one_index, origins
 from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
+from grader.launch import Launch, LaunchPlan
 from grader.text import listed
 
 _WRITE_READ = (access("write", 49, 4), access("read", 5, 6))
@@ -200,6 +203,34 @@ def one_element_of_all_blocks(found: Finding, seen: Seen) -> str:
     return f"{meant}If the element is meant for all of them: use an atomic, or a second launch"
 
 
+def _is_the_same_for_all(index: str, number: str, found: Finding, seen: Seen) -> bool:
+    """Whether an index does not depend on the number of the thread, or of the block."""
+    depends = origins(index, seen.source, found.line or 0) if index else None
+    return depends is not None and number not in depends
+
+
+@rule("race", cause="one_index", seen=kernel("x[blockIdx.x] = 1;"),
+      example=race("one_index", access("write", 49, 4), access("write", 5, 4), space="global"))  # fmt: skip
+def one_index_for_all_threads(found: Finding, seen: Seen) -> str:
+    index = one_index(of_the_access(found, seen.source)) if found.line else ""
+    if not _is_the_same_for_all(index, "threadIdx", found, seen):
+        return ""
+    return (
+        f"`{index}` is the same for all threads of a block: let one of them store there (`if (threadIdx.x == 0)`), or "
+        "does the index lack threadIdx?"
+    )
+
+
+@rule("race", example=_SAME_STORE, seen=kernel("src[threadIdx.x] = 1;"), cause="between_blocks")
+def one_index_in_all_blocks(found: Finding, seen: Seen) -> str:
+    accesses = _stored_by_both(found, seen) or []
+    index = one_index(accesses)
+    own = bool(accesses) and accesses[0].name in seen.source.parameters(found.kernel or "")
+    if not own or index.isdigit() or not _is_the_same_for_all(index, "blockIdx", found, seen):
+        return ""
+    return f"`{index}` is the same in all blocks, so each stores to the same elements: does the index lack blockIdx?"
+
+
 @rule("race", example=_SAME_STORE, seen=kernel("if (c < n) x[start + c] = 1;"), cause="between_blocks")
 def same_index_in_two_blocks(found: Finding, seen: Seen) -> str:
     """The computed index has the same value in two blocks."""
@@ -222,15 +253,47 @@ def same_index_in_two_blocks(found: Finding, seen: Seen) -> str:
 def return_before_ones_own_store(found: Finding, seen: Seen) -> str:
     """Threads return before the line in which each thread stores its element of shared memory."""
     line, function = found.line or 0, seen.source.function(found.line or 0)
-    left = seen.source.first_return(function.line, line - 1) if function and found.space == "shared" else None
-    if left is None or not seen.source.is_clear(left, line):
+    if function is None or found.space != "shared":
         return ""
-    stores = [one for one in seen.source.parts(left + 1, line - 1, "element") if one.name == found.array]
+    called = seen.source.calls(function.name)[:1] if function.kind == "function" and function.name else []
+    left = seen.source.first_return(1, called[0] - 1) if called else seen.source.first_return(function.line, line - 1)
+    if left is None or not seen.source.is_clear(min(left, function.line), line):
+        return ""
+    first = function.line if called else left + 1
+    stores = [one for one in seen.source.parts(first, line - 1, "element") if one.name == found.array]
     if not stores:
         return ""
     never = f"threads that return in line {left} never write their elements"
     return (
         f"{never}: let every thread of the block store something, 0 for a sum, and return only after the last barrier"
+    )
+
+
+_SMALL_BLOCK = LaunchPlan((Launch(kernel="k", args=("x",), grid=(1, 1, 1), block=(64, 1, 1), line=1),))
+
+
+@rule("uninitialised_read", example=race("", access("read", 5, 6), kind="uninitialised_read", index=64),
+      seen=Seen(plan=_SMALL_BLOCK))  # fmt: skip
+def element_beyond_the_threads(found: Finding, seen: Seen) -> str:
+    """An element of shared memory whose number no thread of the block has."""
+    launches = [one for one in seen.plan.launches if one.kernel == found.kernel]
+    threads = max((math.prod(one.block) for one in launches), default=0)
+    if found.space != "shared" or found.index is None or not 0 < threads <= found.index:
+        return ""
+    has = f"the launch in line {launches[0].line} starts blocks of {threads} threads"
+    return f"{has}, and this is element {found.index}: which thread should write it?"
+
+
+@rule("uninitialised_read", example=race("", access("read", 5, 4), kind="uninitialised_read", space="global"),
+      seen=kernel("x[t] += 1;"))  # fmt: skip
+def adds_to_what_is_there(found: Finding, seen: Seen) -> str:
+    """`+=` on an array that the kernel gets with garbage values."""
+    name, line = found.names[-1] if found.names else found.array, found.line or 0
+    stored = [one.texts[0] for one in seen.source.parts(line, line, "stored") if one.name == name]
+    if found.space != "global" or not stored or "=" in stored:
+        return ""
+    return (
+        f"is `=` meant for the `{stored[0]}`? Else a `// zero {found.array}` line sets the array to 0 before the launch"
     )
 
 
@@ -249,10 +312,6 @@ def _is_atomic(found: Finding) -> bool:
 
 def _has(role: str, found: Finding) -> bool:
     return any(place.role == role for place in found.places)
-
-
-def _on_one_line(found: Finding) -> bool:
-    return len({place.line for place in found.places}) == 1
 
 
 def _is_for_the_grid(found: Finding) -> bool:
@@ -340,7 +399,7 @@ table(
     ("the_same_work_twice", "same_value_write", "",
      race("", access("write", 0, 4, block=1), access("write", 0, 4), kind="same_value_write", space="global"),
      "both compute the same index. If each element is to be one thread's work, look at where a thread's index begins, "
-     "and how far it steps", lambda found: found.space == "global" and _on_one_line(found)),
+     "and how far it steps", lambda found: found.space == "global"),
     ("one_writer_is_enough", "same_value_write", "",
      race("", access("write", 49, 4), access("write", 5, 4), kind="same_value_write"),
      "harmless here, but one writer is enough"),
