@@ -53,6 +53,14 @@ KERNEL_COUNTERS: Mapping[str, KernelCounter] = {
 }  # fmt: skip
 """docs/counters.md explains each."""
 
+OF_INSTRUCTIONS = frozenset(
+    (
+        "bytes_per_lane", "sector_efficiency", "sectors", "wmma_instructions", "shared_bytes", "wavefronts",
+        *(name for name in KERNEL_COUNTERS if name.startswith(("global_", "shared_", "async_copy_"))),
+    )
+) - {"shared_memory_bytes"}  # fmt: skip
+"""Made of what single instructions do, each for itself: requests, and products of matrices."""
+
 # ------------------------------------------------------------------------------------------- counters of host files
 
 

@@ -87,8 +87,20 @@ class CaseRun:
     buffers: tuple[Buffer, ...]  # inputs, outputs and the plan's scratch arrays
     counters: bool = True
     conditions: Conditions = USUAL
+    by_site: bool = False  # asks the simulator for the counters of each instruction
+    changed: tuple[tuple[str, int, int], ...] = ()  # kernel, site, how: results that the simulator changes
     instructions: int = Limits.instructions
     few: bool = False
+
+
+@dataclass(frozen=True)
+class SiteCounters:
+    """What one instruction did in one launch; ``site`` is its number in the kernel."""
+
+    kernel: str
+    site: int
+    line: int
+    counters: Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +120,8 @@ class Execution:
     unordered: tuple[tuple[str, int], ...] = ()  # volatile and atomic accesses and fences: role and line
     has_state: bool = False  # the kernels may have changed module variables
     other_orders: tuple[str, ...] = ()  # orders of warps and blocks that may change the result
+    sites: tuple[SiteCounters, ...] = ()  # where `CaseRun.by_site` asked for them
+    spent: int = 0  # of `CaseRun.instructions`
 
 
 class Session(Protocol):

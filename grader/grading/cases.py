@@ -151,7 +151,7 @@ class CaseBook:
     def __init__(self, exercise: Exercise, oracle: Oracle, seed: int) -> None:
         self._exercise = exercise
         self._oracle = oracle
-        self._seed = seed
+        self.seed = seed
         self._made: dict[tuple[object, ...], CaseData] = {}
         self._lock = Lock()
 
@@ -163,7 +163,7 @@ class CaseBook:
         key = (tuple(size.items()), case.values)
         with self._lock:
             if key not in self._made:
-                inputs = make_inputs(self._exercise, size, self._seed, case.values)
+                inputs = make_inputs(self._exercise, size, self.seed, case.values)
                 self._made[key] = CaseData(inputs, self._oracle(inputs, {**self._exercise.scalars, **size}))
             return self._made[key]
 

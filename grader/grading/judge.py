@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from grader.backends.base import Execution
     from grader.compile import Program
+    from grader.grading.needed import Unneeded
 
 # ------------------------------------------------------------------------------------------------- words and stages
 
@@ -175,11 +176,16 @@ def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> Sta
         for miss in misses
         if miss is not None
     )
+    found += tuple(in_words(technique.padding(one, request.submission.path.name), Seen()) for one in _unneeded(reports))
     if found:
         return StageOutcome("technique", "failed", "technique", found[0].message, found)
     strictest = technique.strictest(exercise.technique)
     words = (technique.graded(one, launches, exercise.simulated, host) for one in strictest)
     return StageOutcome("technique", "passed", detail="; ".join(words))
+
+
+def _unneeded(reports: Iterable[BackendReport]) -> Iterator[Unneeded]:
+    return (one for report in reports for one in report.unneeded)
 
 
 def _by_the_host(request: Request, count: int | None) -> StageOutcome:

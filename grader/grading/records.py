@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from grader.backends.base import Backend
+    from grader.backends.base import Backend, Execution
     from grader.compile import Program
     from grader.exercise import Exercise, Size
+    from grader.grading.needed import Unneeded
     from grader.inputs import Kind
     from grader.launch import LaunchScript
 
@@ -163,6 +164,7 @@ class CaseOutcome:
     timeline: Timeline | None = None
     host_counters: Mapping[str, float] = field(default_factory=dict)
     has_state: bool = False  # it may have changed module variables, which a next launch would find
+    execution: Execution | None = field(default=None, repr=False, compare=False)  # where instructions were counted
 
     @property
     def failed(self) -> bool:
@@ -200,6 +202,7 @@ class BackendReport:
     stop: WarpgradeError | None = None
     speed: Speed | None = None
     sandbox: str = "landlock"  # the child's sandbox: "landlock" or "none"
+    unneeded: tuple[Unneeded, ...] = ()  # expectations that only padding meets
 
 
 @dataclass(frozen=True)

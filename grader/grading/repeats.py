@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from grader.backends.base import Conditions
+from grader.backends.base import USUAL, Conditions
 from grader.findings.record import Finding
 from grader.grading.causes import order_dependent
 
@@ -57,7 +57,7 @@ def without_unused_lanes(session: Session, run: CaseRun, execution: Execution) -
         return execution
     for byte in OTHER_BYTES:
         conditions = replace(run.conditions, undefined=byte)
-        if not _ends_alike(execution, session.run(replace(run, counters=False, conditions=conditions)), conditions):
+        if not ends_alike(execution, session.run(replace(run, counters=False, conditions=conditions)), conditions):
             return execution
     return replace(_renamed(execution, "inactive_lane", "unused_lane"), failure=None)
 
@@ -97,7 +97,8 @@ def _renamed(execution: Execution, kind: str, other: str) -> Execution:
     return replace(execution, findings=tuple(findings))
 
 
-def _ends_alike(one: Execution, other: Execution, conditions: Conditions) -> bool:
+def ends_alike(one: Execution, other: Execution, conditions: Conditions = USUAL) -> bool:
+    """Whether both end with the same findings, and all outputs are the same bit for bit."""
     word = conditions.poison_word
     return _found(one) == _found(other) and all(
         _same(values, other.outputs[name], word) for name, values in one.outputs.items()

@@ -27,6 +27,7 @@ from grader.grading.causes import (
 from grader.grading.hints import UNEVEN_PASS, about_type, in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.judge import TIMING_WORDS, failure_word
+from grader.grading.needed import Trials, Unneeded, asked, unneeded
 from grader.grading.records import BackendReport, Case, CaseOutcome, CompiledSubmission, Speed
 from grader.grading.repeats import Ran, after_another_case, in_other_orders, with_other_values, without_unused_lanes
 from grader.grading.source_view import SourceView
@@ -34,7 +35,7 @@ from grader.grading.technique import Shaped, with_shape
 from grader.launch.source import parameter_names
 
 if TYPE_CHECKING:
-    from grader.backends.base import Backend, Conditions, Execution, Limits, Session
+    from grader.backends.base import Backend, CaseRun, Conditions, Execution, Limits, Session
     from grader.exercise import Exercise
     from grader.launch import LaunchPlan
 
@@ -67,6 +68,7 @@ def run_job(job: Job) -> BackendReport:
     stop: WarpgradeError | None = None
     speed: Speed | None = None
     sandbox = "landlock"
+    padded: tuple[Unneeded, ...] = ()
     try:
         with job.backend.open(job.compiled.program, job.limits) as session:
             sandbox = session.sandbox
@@ -79,12 +81,40 @@ def run_job(job: Job) -> BackendReport:
                 outcomes += filter(attrgetter("failed"), _second_launches(job, session))
             if job.large is not None and not any(outcome.failed for outcome in outcomes):
                 outcomes += filter(None, [_of_large_case(job, session, job.large)])
+            if not any(outcome.failed for outcome in outcomes):
+                padded = _unneeded(job, session, outcomes)
             if job.timer is not None and not any(outcome.failed for outcome in outcomes):
                 job.tell("timing")
                 speed = _timed(job.timer, session)
     except (SubmissionError, Unsupported, GraderFault) as error:
         stop = error
-    return BackendReport(job.backend.name, tuple(outcomes), stop, speed, sandbox)
+    return BackendReport(job.backend.name, tuple(outcomes), stop, speed, sandbox, padded)
+
+
+def _unneeded(job: Job, session: Session, outcomes: Sequence[CaseOutcome]) -> tuple[Unneeded, ...]:
+    """The expectations that only instructions meet which no output needs."""
+    counted = next((one for one in outcomes if one.execution is not None and one.execution.sites), None)
+    if counted is None or counted.execution is None:
+        return ()
+    size = max(job.exercise.small, key=lambda size: math.prod(size.values()))
+    small = _case_run(job, Case(size, "real"))
+    try:
+        trials = Trials(session, (small, session.run(small)), (_case_run(job, counted.case), counted.execution))
+        found = [
+            unneeded(expect, counted.execution.sites, counted.case.size, job.book.seed, trials.change_nothing)
+            for expect in asked(job.exercise)
+        ]
+    except SubmissionError:  # the time for all cases is over: what was found before stays true
+        return ()
+    return tuple(filter(None, found))
+
+
+def _case_run(job: Job, case: Case) -> CaseRun:
+    return case_run(job.exercise, case, job.book.data(case), _plan(job, case))
+
+
+def _plan(job: Job, case: Case) -> LaunchPlan:
+    return plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
 
 
 def _timed(timer: Timer, session: Session) -> Speed | None:
@@ -147,9 +177,10 @@ def _largest(job: Job) -> Case:
 
 def _ran(job: Job, session: Session, case: Case, conditions: Conditions = USUAL) -> Ran:
     data = job.book.data(case)
-    plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
+    plan = _plan(job, case)
     counters = case.counters and conditions == USUAL
     run = replace(case_run(job.exercise, case, data, plan), counters=counters, conditions=conditions)
+    run = replace(run, by_site=counters and bool(asked(job.exercise)))
     execution = without_unused_lanes(session, run, session.run(run))
     word = failure_word(execution)
     ran = Ran(case, plan, execution, word, _wrong(job, case, data, plan, execution) if word in (None, "race") else None)
@@ -210,7 +241,7 @@ def _told(job: Job, ran: Ran) -> CaseOutcome:
     wrong = None if ran.wrong is None else in_words(ran.wrong, seen)
     return CaseOutcome(
         ran.case, job.backend.name, ran.word, wrong, tuple(found), launches, execution.printed,
-        execution.timeline, execution.host_counters, execution.has_state,
+        execution.timeline, execution.host_counters, execution.has_state, execution if execution.sites else None,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from grader.verdict import Diagnostic, LaunchRecord
 
 if TYPE_CHECKING:
     from grader.compile.ptxas import Resources
+    from grader.grading.needed import Unneeded
     from grader.grading.records import CompiledSubmission
 
 # --------------------------------------------------------------------------------------------- the shape of a launch
@@ -133,18 +134,24 @@ def evaluate(
 
     ``host`` is what the host file did; None where there is none.
     """
-    per = _per(expect, size)
-    found = total(expect.counter, launches, host) / per
-    enough = expect.at_least is None or found >= expect.at_least * (1 - 1e-9)
-    if enough and (expect.at_most is None or found <= expect.at_most * (1 + 1e-9)):  # a ratio over nothing is neither
+    divisor = per(expect, size)
+    found = total(expect.counter, launches, host) / divisor
+    if meets(expect, found):
         return None
     if expect.counter in HOST_COUNTERS:
-        return Miss(expect, found, None, None, None, size, per)
+        return Miss(expect, found, None, None, None, size, divisor)
     kernel, line, line_found = _worst_line(expect, launches)
-    return Miss(expect, found, line, line_found, kernel, size, per)
+    return Miss(expect, found, line, line_found, kernel, size, divisor)
 
 
-def _per(expect: Expect, size: Size) -> float:
+def meets(expect: Expect, found: float) -> bool:
+    """Whether what was counted is within the limits; a ratio over nothing, which is not a number, never is."""
+    enough = expect.at_least is None or found >= expect.at_least * (1 - 1e-9)
+    return enough and (expect.at_most is None or found <= expect.at_most * (1 + 1e-9))
+
+
+def per(expect: Expect, size: Size) -> float:
+    """Return what the counter is divided by."""
     from grader.expressions import evaluate as value_of
 
     return float(value_of(expect.per, dict(size))) if expect.per else 1.0
@@ -159,10 +166,15 @@ def total(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, flo
     if counter == "launches":
         return float(len(launches))
     counted = [launch.counters for launch in launches if counter in launch.counters]
+    if counter not in KERNEL_COUNTERS and not counted:
+        raise GraderFault(f"the exercise expects something of {counter!r}, which the simulator does not count")
+    return combined(counter, counted)
+
+
+def combined(counter: str, counted: Sequence[Mapping[str, float]]) -> float:
+    """Return one counter of several launches, or of several instructions, from those that have it."""
     values = [float(counters[counter]) for counters in counted]
     known = KERNEL_COUNTERS.get(counter)
-    if known is None and not counted:
-        raise GraderFault(f"the exercise expects something of {counter!r}, which the simulator does not count")
     match known.total if known else "sum":
         case "largest":
             return max(values, default=0.0)
@@ -218,8 +230,8 @@ def graded(
     expect: Expect, launches: Sequence[LaunchRecord], size: Size, host: Mapping[str, float] | None = None
 ) -> str:
     """Return what was counted and what is asked for: ``sector efficiency is 0.99 (at least 0.95)``."""
-    per = _per(expect, size)
-    counted = Miss(expect, total(expect.counter, launches, host) / per, None, None, None, size, per)
+    divisor = per(expect, size)
+    counted = Miss(expect, total(expect.counter, launches, host) / divisor, None, None, None, size, divisor)
     if math.isnan(counted.found):
         return f"{expect.counter.replace('_', ' ')}: no such access"
     return f"{_found(counted)} ({_limit(counted)})"
@@ -250,6 +262,18 @@ def _limit(miss: Miss) -> str:
         rule = "" if not expect.per else f" ({expect.per})" if limit == 1 else f" ({limit:g}*{expect.per})"
         words = amount(expect.counter, limit * miss.per) + rule
     return f"at {'most' if expect.at_least is None else 'least'} {words}"
+
+
+def padding(unneeded: Unneeded, file: str) -> Finding:
+    """What was counted and what was not: the instructions that change no output."""
+    expect = unneeded.expect
+    rest = Miss(expect, unneeded.found, None, None, None)
+    facts = {
+        "found": _found(rest), "asked": _limit(rest), "why": expect.why, "unneeded": unneeded.unneeded,
+        "of": unneeded.of, "counter": expect.counter,
+    }  # fmt: skip
+    return Finding("technique", "padding", file=file, line=unneeded.line or None, kernel=unneeded.kernel,
+                   counter=expect.counter, facts=facts)  # fmt: skip
 
 
 def finding(miss: Miss, file: str, note: Diagnostic | None = None, question: str = "") -> Finding:

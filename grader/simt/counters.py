@@ -25,6 +25,7 @@ from grader.simt.engine.sites import Site
 
 SECTOR_BYTES = 32
 LANES = 32
+PRODUCTS = ("wmma.mma", "mma.sync")
 BARRIERS = ("bar.sync", "bar.cta", "bar.red", "bar.arrive", "barrier")  # of a block: not `bar.warp.sync`
 KINDS = ("load", "store", "atomic")
 
@@ -53,6 +54,29 @@ def count(launched: Launched) -> Counters:
     return Counters(total, lines)
 
 
+@dataclass(frozen=True)
+class SiteCounters:
+    """Counters of one instruction in one launch."""
+
+    kernel: str
+    site: int
+    line: int
+    counters: Mapping[str, float]
+
+
+def count_sites(launched: Launched) -> tuple[SiteCounters, ...]:
+    """What each instruction did: its requests, and the products of matrices."""
+    kernel, found = launched.kernel, []
+    executions = launched.blocks[:, BLOCK_COUNTERS.index("executions")].tolist()
+    for site, row in zip(kernel.sites, launched.sites.tolist(), strict=True):
+        raw: dict[str, int] = defaultdict(int)
+        _add_site(raw, site, dict(zip(SITE_COUNTERS, row, strict=True)))
+        raw["wmma_instructions"] = executions[site.block] * site.name.startswith(PRODUCTS)
+        if any(raw.values()):
+            found.append(SiteCounters(kernel.name, site.index, site.line, derive(raw)))
+    return tuple(found)
+
+
 def _add_block(by_line: Mapping[int, dict[str, int]], kernel: Kernel, index: int, row: Mapping[str, int]) -> None:
     """Spread a basic block's counts over the lines of its instructions."""
     runs = row["executions"]
@@ -63,7 +87,7 @@ def _add_block(by_line: Mapping[int, dict[str, int]], kernel: Kernel, index: int
         raw["thread_instructions"] += row["active_lanes"]
         raw["branches"] += runs * (op == "bra")
         raw["barriers"] += runs * (op in BARRIERS)
-        raw["wmma_instructions"] += runs * (op in ("wmma.mma", "mma.sync"))
+        raw["wmma_instructions"] += runs * (op in PRODUCTS)
         raw["shuffles"] += runs * (op == "shfl")
     if lines:
         by_line[lines[-1]]["divergent_branches"] += row["divergent"]

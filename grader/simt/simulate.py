@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from grader.simt.counters import Counters, WarpRequest, count, worst_requests
+from grader.simt.counters import Counters, SiteCounters, WarpRequest, count, count_sites, worst_requests
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device
 from grader.simt.engine.launch import Dim3, Launched
@@ -81,6 +81,7 @@ class Options:
 
     observed: frozenset[str] = frozenset(OBSERVERS)
     counted: bool = True  # whether the outcome has counters; the code counts in any case
+    by_site: bool = False  # also the counters of each instruction
     threads: int = 1
     instructions_per_block: int = 100_000_000
     instructions: int = 4_000_000_000
@@ -89,6 +90,7 @@ class Options:
     # and the result of a shuffle from an inactive lane
     order: Order = USUAL
     few: bool = False  # run only the first block of a launch, the last one, and one between them
+    changed: Sequence[tuple[str, int, int]] = ()  # kernels, sites, how: see `grader.simt.engine.changes`
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +104,7 @@ class Outcome:
     events: tuple[Event, ...]
     printed: str
     complete: bool
+    sites: tuple[SiteCounters, ...] = ()  # of all calls, with `Options.by_site`
     unordered: tuple[tuple[str, int], ...] = ()  # `Kernel.unordered` of all kernels
     spent: int = 0  # of the limit of instructions
     variables: Mapping[str, Bytes] = field(default_factory=dict)  # changed variables of the module
@@ -147,6 +150,7 @@ class _Run:
             printf_bytes=RECORD_ROOM * options.printf_bytes,
             undefined=options.undefined,
             order=options.order,
+            changed=options.changed,
         )
         for name, data in variables.items():
             self.device.variable(name).data[:] = data
@@ -159,6 +163,7 @@ class _Run:
         self.calls: list[Call] = []
         self.counters: list[Counters] = []
         self.worst: list[tuple[WarpRequest, ...]] = []
+        self.sites: list[SiteCounters] = []
         self.events: list[Event] = []
         self.printed = ""
         self.complete = True
@@ -199,6 +204,7 @@ class _Run:
         self.calls.append(call)
         self.unordered |= dict.fromkeys(launched.kernel.unordered)
         self.counters.append(count(launched) if counted else Counters({}, {}))
+        self.sites += count_sites(launched) if self.options.by_site else ()
         worst = worst_requests(self.device, launched, call.grid, call.shared_bytes) if counted else ()
         self.worst.append(worst)
         self.events += explain(self.device, launched, call.grid, call.block, call.shared_bytes, call=at)
@@ -225,7 +231,8 @@ class _Run:
             tuple(merge(self.events)),
             self.printed,
             self.complete,
-            tuple(self.unordered),
-            self.options.instructions - self.left,
-            self.device.changed_variables(),
+            sites=tuple(self.sites),
+            unordered=tuple(self.unordered),
+            spent=self.options.instructions - self.left,
+            variables=self.device.changed_variables(),
         )

@@ -92,6 +92,35 @@ def test_one_number_is_not_counted_and_its_writer_is_named() -> None:
     assert sentence(copied) == snapshot("y[0] at rows=4, cols=25: got 3.0, expected 8.0; it is x[0] unchanged")
 
 
+def test_padding_says_how_many_instructions_change_no_output() -> None:
+    def said(counter: str, unneeded: int, of: int) -> str:
+        facts = {"found": "this is 0.25", "asked": "at least 1", "why": "Why.", "counter": counter}
+        return sentence(Finding("technique", "padding", facts=facts | {"unneeded": unneeded, "of": of}))
+
+    words = [
+        said("wmma_instructions", 12, 16),
+        said("shared_requests", 1, 6),
+        said("shared_load_bytes", 4, 4),
+        said("global_store_requests", 1, 1),
+        said("sector_efficiency", 2, 9),
+        said("async_copy_bytes", 3, 3),
+    ]
+    assert "\n".join(map(_block, words)) == snapshot("""\
+    12 of the 16 mma instructions change no output; this is 0.25 without them, and this step asks for at least
+    1. Why.
+    1 of the 6 accesses to shared memory changes no output; this is 0.25 without it, and this step asks for at
+    least 1. Why.
+    none of the 4 loads from shared memory changes an output; this is 0.25 without them, and this step asks for
+    at least 1. Why.
+    the only store to global memory changes no output; this is 0.25 without it, and this step asks for at least
+    1. Why.
+    2 of the 9 accesses to global memory change no output; this is 0.25 without them, and this step asks for at
+    least 1. Why.
+    none of the 3 asynchronous copies changes an output; this is 0.25 without them, and this step asks for at
+    least 1. Why.\
+""")
+
+
 def test_other_wrong_memory_is_told_by_its_name() -> None:
     assert sentence(Finding("wrong", "overwritten_in_host_memory", array="x")) == snapshot(
         "run() has changed the input x in host memory"

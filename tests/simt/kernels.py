@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -56,6 +56,7 @@ def run(
     observed: frozenset[str] = frozenset(OBSERVERS),
     cooperative: bool = False,
     order: Order = USUAL,
+    changed: Sequence[tuple[str, int, int]] = (),
 ) -> Ran:
     """Launch the file's only entry with the arrays, then the scalars (bytes: a struct).
 
@@ -65,7 +66,9 @@ def run(
     memories = [Memory(n, np.frombuffer(a.tobytes(), np.uint8), n not in unset) for n, a in arrays.items()]
     given = (*arrays, *map(_parameter, scalars))
     call = Call(program.entries[0].name, _dim3(grid), _dim3(block), shared, given, cooperative=cooperative)
-    options = Options(observed=observed, threads=threads, instructions_per_block=budget, order=order)
+    options = Options(
+        observed=observed, threads=threads, instructions_per_block=budget, order=order, by_site=True, changed=changed
+    )
     outcome = simulate(parse(program.ptx, NAME), memories, [call], cache=machine_code(program.key), options=options)
     results = {n: outcome.memory[n].view(a.dtype) for n, a in arrays.items()}
     return Ran(results, outcome)

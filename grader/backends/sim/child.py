@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grader.backends.base import USUAL, Conditions
@@ -154,12 +155,13 @@ class _Server:
             ))
             for name, array in arrays.items()
         ]  # fmt: skip
+        options = self._options(conditions, message["instructions"], counted=message["counters"], few=message["few"])
         outcome = simulate(
             self.module,
             memories,
             [_step(s) for s in message["steps"]],
             cache=self.cache,
-            options=self._options(conditions, message["instructions"], counted=message["counters"], few=message["few"]),
+            options=replace(options, by_site=message["by_site"], changed=message["changed"]),
             variables=self.variables if conditions.keeps_state else {},
         )
         self.variables = outcome.variables
@@ -171,7 +173,8 @@ class _Server:
         itemsize = {name: array.dtype.itemsize for name, array in arrays.items()}
         answer = describe(outcome, self.program["name"], itemsize)
         answer |= {"inputs_changed": changed, "unordered": outcome.unordered, "other_orders": [*others]}
-        answer["has_state"] = bool(outcome.variables)
+        answer |= {"has_state": bool(outcome.variables), "spent": outcome.spent}
+        answer["sites"] = [dict(vars(site)) for site in outcome.sites]
         self.channel.send({"is": "done", **answer}, outputs)
 
     def _options(self, conditions: Conditions, instructions: int, *, counted: bool, few: bool = False) -> Options:

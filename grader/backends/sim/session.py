@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.base import Backend, CaseRun, Execution, Limits, StartsEarly
+from grader.backends.base import Backend, CaseRun, Execution, Limits, SiteCounters, StartsEarly
 from grader.backends.plans import dim3, scalar
 from grader.backends.sim.assembling import Assembling
 from grader.backends.starting import simulator_child
@@ -153,6 +153,7 @@ class SimSession(Closing):
             inputs_changed=tuple(answer["inputs_changed"]), elapsed_s=time.monotonic() - started,
             unordered=tuple((str(role), int(line)) for role, line in answer["unordered"]),
             has_state=answer["has_state"], other_orders=tuple(answer["other_orders"]),
+            sites=tuple(SiteCounters(**site) for site in answer["sites"]), spent=answer["spent"],
         )  # fmt: skip
 
     def close(self) -> None:
@@ -317,6 +318,7 @@ def case_request(run: CaseRun, program: Program) -> dict[str, Any]:
     return {
         "do": "run", "steps": steps, "roles": roles, "offsets": offsets, "counts": counts, "few": run.few,
         "counters": run.counters, "instructions": run.instructions, "conditions": asdict(run.conditions),
+        "by_site": run.by_site, "changed": run.changed,
     }  # fmt: skip
 
 

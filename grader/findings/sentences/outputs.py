@@ -19,9 +19,26 @@ def technique(found: Finding) -> str:
         return "run() launched no kernel: the host computed the answer by itself"
     if found.cause == "by_the_host":
         return f"the host computed {facts['computed']} of {facts['outputs']} by itself: no kernel wrote these values"
+    if found.cause == "padding":
+        return f"{_padding(found)}, and this step asks for {facts['asked']}. {facts['why']}"
     worst = f"Line {facts['worst_line']} stands out with {facts['worst']}." if "worst" in facts else ""
     parts = (f"{facts['found']}; this step asks for {facts['asked']}.", worst, facts["why"], facts.get("note", ""))
     return " ".join(part for part in parts if part)
+
+
+_COUNTED = {"wmma": ("mma instruction", "mma instructions"), "async": ("asynchronous copy", "asynchronous copies")}
+
+
+def _padding(found: Finding) -> str:
+    """How many of the counted instructions change no output, and what the others make of the counter."""
+    few, of, (space, *rest) = found.facts["unneeded"], found.facts["of"], found.facts["counter"].split("_")
+    kind, preposition = ("load", "from") if "load" in rest else ("store", "to") if "store" in rest else ("access", "to")
+    where = f"{preposition} {'shared' if space == 'shared' else 'global'} memory"
+    one, many = _COUNTED.get(space, (f"{kind} {where}", f"{kind}{'es' if kind == 'access' else 's'} {where}"))
+    which = f"{few} of the {of} {many} change{'s' * (few == 1)} no output"
+    if few == of:
+        which = f"the only {one} changes no output" if of == 1 else f"none of the {of} {many} changes an output"
+    return f"{which}; {found.facts['found']} without {'it' if few == 1 else 'them'}"
 
 
 def passes(found: Finding) -> str:

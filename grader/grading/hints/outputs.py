@@ -193,6 +193,9 @@ def hint_of_the_expectation(found: Finding, seen: Seen) -> str:
     return str(found.facts.get("hint", ""))
 
 
+_PADDING = {"found": "wmma instructions is 0.25", "asked": "at least 1", "why": "Too few.", "unneeded": 12, "of": 16,
+            "counter": "wmma_instructions"}  # fmt: skip
+
 _BY_HOST = "let a kernel compute it, not NumPy"
 
 table(
@@ -205,5 +208,9 @@ table(
      "declare inputs as const pointers; the compiler then finds the line that writes"),
     ("let_a_kernel_compute", "technique", "by_the_host",
      finding("technique", "by_the_host", facts={"computed": "2 MiB", "outputs": "`y`"}), _BY_HOST),
+    ("let_an_output_need_it", "technique", "padding",
+     finding("technique", "padding", facts=_PADDING),
+     "with other values in place of what they load, store or compute, the outputs stay the same: make the outputs of "
+     "these values, or leave the instructions out"),
     ("launch_a_kernel", "technique", "no_kernel", finding("technique", "no_kernel"), _BY_HOST),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from grader.simt.engine import ir
+from grader.simt.engine import changes, ir
 from grader.simt.engine.builder import Builder, generated, generated_once
 from grader.simt.engine.layout import COPY, COPY_QUEUE, COPY_QUEUE_BYTES, COPY_SLOTS, WARP, WORKER
 from grader.simt.engine.values import I8, I32, I64, PTR, VOID, Value, vec
@@ -109,7 +109,11 @@ class CopyCode:
                 COPY.store_row(f, slot, "groups", COPY_QUEUE.row(f, queue, "groups"))
                 COPY.store_row(f, slot, "barriers", f.const(vec(I32), NO_BARRIER))
                 clock = WARP.load(f, warp, "clock")
-                fields = (("line", line), ("size", f.const(I32, size)), ("number", number), ("clock", clock))
+                how = changes.how_changed(f, worker, from_site) | changes.how_changed(f, worker, to_site)
+                kept = how.eq(0).select(f.const(I32, -1), 0)
+                fields = (
+                    ("line", line), ("size", f.const(I32, size)), ("number", number), ("clock", clock), ("kept", kept),
+                )  # fmt: skip
                 for field, value in fields:
                     COPY.store(f, slot, field, value)
                 COPY_QUEUE.store(f, queue, "used", used | (f.const(I64, 1) << index))
@@ -163,7 +167,7 @@ class CopyCode:
 def _move(f: Builder, slot: Value, size: Value, lanes: Value) -> None:
     with f.each_lane(lanes) as lane:
         at = lane.zext(I64)
-        taken = COPY.load(f, slot, "bytes", at)
+        taken = COPY.load(f, slot, "bytes", at) & COPY.load(f, slot, "kept")
         source, target = (f.pointer(COPY.load(f, slot, name, at)) for name in ("source", "target"))
         for width in SIZES:
             with f.if_(size.eq(width)):

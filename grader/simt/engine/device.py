@@ -107,8 +107,10 @@ class Device:
         printf_bytes: int = 64 << 10,
         undefined: int = 0xFF,
         order: Order = USUAL,
+        changed: Sequence[tuple[str, int, int]] = (),
     ) -> None:
         self.order = order
+        self.changed = changed  # kernels' names, sites and how their results are changed: `grader.simt.engine.changes`
         self.module = module
         self.cache = cache
         self.threads = threads

@@ -126,6 +126,7 @@ class GridLaunch:
             "local_allocations": _table([(0, self.kernel.local_bytes, 0, 0, 0)] if self.kernel.local_bytes else []),
             "symbols": np.array([device.symbols.get(s, 0) for s in self.kernel.symbols] or [0], np.uint64),
             "stop": aligned(64),
+            "changed": self._changed(),
         }
         self.used: list[tuple[Array, int]] = []  # once it has run
 
@@ -251,6 +252,14 @@ class GridLaunch:
         size = max(self.kernel.parameter_bytes, 1)
         rows.append((PARAMETER_BASE, size, self.params.ctypes.data, 0, layout.INITIALISED | layout.READ_ONLY))
         return _table(rows)
+
+    def _changed(self) -> Bytes:
+        """For each site how this run changes the results there (see `grader.simt.engine.changes`)."""
+        out = aligned(len(self.kernel.sites) + 1)
+        for kernel, site, how in self.device.changed:
+            if kernel == self.kernel.name:
+                out[site] = how
+        return out
 
     def _shared_table(self) -> Bytes:
         granule = self.kernel.granule["shared"]

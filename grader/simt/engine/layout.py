@@ -88,7 +88,7 @@ WORKER = Layout(
         ("marks", PTR), ("releases", PTR), ("rings", I64), ("fences", PTR),
         ("known", PTR), ("lane_known", PTR), ("arrivals", PTR), ("ranks", PTR),
         ("symbols", PTR), ("global_cells", I64), ("shared_cells", I64),
-        ("worst", PTR), ("copies", PTR), ("objects", PTR), ("object_rows", I64), ("stores", PTR),
+        ("worst", PTR), ("copies", PTR), ("objects", PTR), ("object_rows", I64), ("stores", PTR), ("changed", PTR),
         ("allocation_count", I64), ("shared_allocation_count", I64),
         ("local_allocation_count", I64), ("shared_bytes", I64), ("local_bytes", I64),
         ("last_block", I64), ("serial", I64), ("serial_base", I64),
@@ -187,10 +187,13 @@ COPY = Layout(
     [
         ("source", I64, 32), ("target", I64, 32), ("source_cell", I64, 32), ("target_cell", I64, 32),
         ("bytes", I32, 32), ("groups", I32, 32), ("barriers", I32, 32),
-        ("lanes", I32), ("size", I32), ("line", I32), ("clock", I32), ("number", I32),
+        ("lanes", I32), ("size", I32), ("line", I32), ("clock", I32), ("number", I32), ("kept", I32),
     ]
 )  # fmt: skip
-"""A slot: the lanes in flight of one request, with host addresses, shadow cells, and bytes from the source."""
+"""A slot: the lanes in flight of one request, with host addresses, shadow cells, and bytes from the source.
+
+``kept`` is -1, or 0 where this run makes all of these bytes 0 (see `grader.simt.engine.changes`).
+"""
 COPY_SLOTS = 64
 COPY_QUEUE_BYTES = COPY_QUEUE.size + COPY_SLOTS * COPY.size
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from grader.simt.engine import findings, ir, store_buffer
+from grader.simt.engine import changes, findings, ir, store_buffer
 from grader.simt.engine.builder import Builder, Cell, generated, generated_once
 from grader.simt.engine.layout import ALLOCATION, COPY, FATAL, READ_ONLY, RUNNING, SITE_COUNTERS, USED, WARP, WORKER
 from grader.simt.engine.values import I32, I64, LANES, PTR, VOID, Value, vec
@@ -138,6 +138,8 @@ class _Request:
     def build(self) -> None:
         f = self.f
         rest = f.var(self.mask)
+        if self.kind in ("store", "atomic"):
+            self._change()
         if self.code.waits and self.kind in ("load", "atomic"):
             self._note_read()
         if self.kind == "load":
@@ -155,6 +157,17 @@ class _Request:
                     rest.set(rest.get() & (rest.get() - 1))
                 with found:
                     self._group(allocation, rest)
+        if self.kind == "load":
+            self._change()
+
+    def _change(self) -> None:
+        """Change what was loaded, or what is to be stored, where this run finds out who needs it."""
+        f, kind = self.f, vec(ir.IntType(self.bits))
+        with changes.at_site(f, self.worker, self.site) as how:
+            operands = range(1, 1 + self.shape.atomic[2]) if self.shape.atomic else range(self.count)
+            for place in (f.at(self.out, i * 4 * self.bits) for i in operands):
+                changed = changes.changed(f.load(kind, place, align=4 * self.bits), how)
+                f.masked_store(changed, place, self.mask.as_lanes(), 4 * self.bits)
 
     def _note_read(self) -> None:
         """Record the last address that the warp read, in global and in other memory, for the report of a deadlock."""

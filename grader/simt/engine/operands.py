@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from grader.simt.engine import findings, ir, store_buffer
+from grader.simt.engine import changes, findings, ir, store_buffer
 from grader.simt.engine.blocks import Block, Op
 from grader.simt.engine.flatten import UnsupportedPtx, storage_bytes
 from grader.simt.engine.layout import WORKER
@@ -233,6 +233,11 @@ class OperandEmitter(Emitter):
         line = sites.line_index(site)
         fn = self.g.memory.request(replace(shape, space="global") if space in ("const", "param") else shape)
         f.call(fn, self.warp, self.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
+
+    def drop_if_changed(self, place: Value, size: int) -> None:
+        """Make these bytes, a factor of the current instruction's product, 0 in a run that changes its result."""
+        f = self.f
+        f.call(changes.drop(f.module), self.worker, f.const(I32, self.site()), place, f.const(I64, size))
 
     def drain_stores(self) -> None:
         """In an adversarial run, write the warp's buffered stores to memory."""

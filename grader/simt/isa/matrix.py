@@ -171,6 +171,7 @@ def mma(e: BlockEmitter, m: Match, i: Instruction) -> None:
     places = [_in_memory(e, source, fragment) for source, fragment in zip(i.operands[1:], fragments, strict=True)]
     targets = items(i.operands[0])
     result = f.array(vec(I32), len(targets))
+    e.drop_if_changed(places[0], REGISTER * (fragments[0].registers // fragments[0].copies))
     f.call(function(f.module, product), *places, result)
     for n, item in enumerate(targets):
         e.write(item, f.load(vec(I32), result, REGISTER * n, align=64), "b32")

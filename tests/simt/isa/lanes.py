@@ -60,6 +60,9 @@ class _Lanes(WarpEmitter):
     def synchronised(self, members: Value) -> None:
         assert members.type == vec(I32)
 
+    def drop_if_changed(self, place: Value, size: int) -> None:
+        assert size % 128 == 0
+
     def _places(self, kind: str, space: str, address: Value, size: int, mask: Value | None) -> tuple[Value, Value]:
         """Host addresses and lanes of a request, which is also written to the trace."""
         lanes = (self.mask if mask is None else mask).as_lanes()
