@@ -83,6 +83,17 @@ def larger_secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
     return (_drawn(bounds, seed, SECRET_SIZES),)
 
 
+def secret_size_below_timed(exercise: Exercise, seed: int) -> Size | None:
+    """One size that follows from the run's seed, between the simulated and the timed one; None without secret sizes."""
+    if exercise.timed is None or not exercise.secret:
+        return None
+    bounds = {
+        name: (min(exercise.simulated[name], exercise.timed[name]), exercise.timed[name], step)
+        for name, (_, _, step) in exercise.secret.items()
+    }
+    return _drawn(bounds, seed, SECRET_SIZES + 1)
+
+
 def _drawn(bounds: Mapping[str, tuple[int, int, int]], seed: int, k: int) -> Size:
     from grader.inputs import derive_seed
 

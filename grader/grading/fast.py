@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from grader.backends.gpu.faults import mismatch_diagnostic
 from grader.backends.gpu.setup import Setup, prepare
+from grader.grading.cases import secret_size_below_timed
 from grader.grading.records import Speed
 from grader.timing import roofline
 from grader.timing.samples import MAX_PROCESSES, decide, steady, summarise
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 CHEAT = "impossible time: work was skipped, or the grader is wrong"
 BUSY = "the machine was not steady: the grader's own copy changed its speed while this was timed; try again"
+VERIFIED = 2  # samples at a secret size, beside those that warm up and those with exact values
 UNKNOWN_REFERENCE = "what it is measured against could not be measured here"
 
 
@@ -46,6 +48,8 @@ class SpeedTest:
         """
         if self.entry.exercise.timed is None:
             return None
+        if failed := self._failed_before(session):
+            return failed
         setup = prepare(self.entry, session.program, self.backend.gpu, self.seed)
         target = self.entry.exercise.target
         seconds: tuple[float, ...] = ()
@@ -62,6 +66,14 @@ class SpeedTest:
             if speed.word != "inconclusive" or _impossible(setup, speed.measured):
                 break
         return speed
+
+    def _failed_before(self, session: GpuSession) -> Speed | None:
+        """What is wrong at one secret size below the timed one, so that nobody can tell the sizes that are verified."""
+        size = secret_size_below_timed(self.entry.exercise, self.seed)
+        if size is None:
+            return None
+        setup = prepare(self.entry, session.program, self.backend.gpu, self.seed, samples=VERIFIED, secret_size=size)
+        return _failed(setup, session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes))
 
     def _processes(self, session: GpuSession, setup: Setup) -> Iterator[RawSamples]:
         """The samples of ``session``'s process, then those of at most two new processes."""

@@ -68,6 +68,11 @@ def cheat_skips_half_when_large(backend: GpuBackend) -> Any:
 
 
 @item
+def cheat_knows_the_published_sizes(backend: GpuBackend) -> Any:
+    return cheat(backend, "if (n <= 1 << 20 || n == 1 << 28 || i < n - 1) c[i] = a[i] + b[i];", "wrong")
+
+
+@item
 def a_counter_of_calls_never_gets_beyond_one(backend: GpuBackend) -> Any:
     """Thread 0 leaves its element out from the second launch on, so that a counter that is kept would be wrong."""
     body = "if (i == 0 && calls++ > 0) return; c[i] = a[i] + b[i];"

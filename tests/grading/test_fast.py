@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 import pytest
 
 from grader.backends.base import Limits
+from grader.backends.gpu.setup import prepare
 from grader.backends.gpu.wire import Mismatch, RawSamples
 from grader.bench.report import BenchReport, BenchRow, LibraryTime, to_markdown
+from grader.catalog.exercises import load_catalog
+from grader.compile import Entry, Parameter, Program
 from grader.errors import Unsupported
 from grader.exercise import Target
 from grader.gpus.detect import Gpu
@@ -37,9 +41,12 @@ class FakeSession:
 
     samples: RawSamples | Exception
     program: object = None
+    before: RawSamples = field(default_factory=RawSamples)
     closed: list[bool] = field(default_factory=list)
 
     def time(self, run, modules, l2_bytes):
+        if run.is_secret:
+            return self.before
         if isinstance(self.samples, Exception):
             raise self.samples
         return self.samples
@@ -54,18 +61,29 @@ class FakeSession:
         self.close()
 
 
-def judge(monkeypatch, first, *fresh, target=TARGET, published=True, peak=PEAK, timed={"n": 2**28}):  # noqa: B006  # never changed
-    """The speed that follows from the first process's samples and those of fresh ones, and how many were opened."""
-    setup = SimpleNamespace(
-        run=SimpleNamespace(judged="c"), modules={}, size=timed, work=WORK, ceiling_work=WORK, peak=peak,
-        limit=peak, published=published, roof=lambda median_s: Roof(0.25, WORK / 4 / median_s, 4.8e12, 6.7e13),
-    )  # fmt: skip
-    monkeypatch.setattr(speed_module, "prepare", lambda *_: setup)
+SIZES = {"timed": {"n": 2**28}, "simulated": {"n": 2**20}}
+
+
+def judge(monkeypatch, first, *fresh, target=TARGET, published=True, peak=PEAK, before=None, **sizes):
+    """The speed that follows from the first process's samples and those of fresh ones, and how many were opened.
+
+    With ``before``, which are the samples at a secret size, the exercise has such sizes.
+    """
+
+    def setup(*_, secret_size=None, **__):
+        return SimpleNamespace(
+            run=SimpleNamespace(judged="c", is_secret=bool(secret_size)), modules={}, work=WORK, ceiling_work=WORK,
+            peak=peak, limit=peak, published=published, where=f"at {secret_size or exercise.timed}",
+            roof=lambda median_s: Roof(0.25, WORK / 4 / median_s, 4.8e12, 6.7e13),
+        )  # fmt: skip
+
+    monkeypatch.setattr(speed_module, "prepare", setup)
     sessions = [FakeSession(samples) for samples in fresh]
     opened = iter(sessions)
     backend = SimpleNamespace(gpu=GPU, open=lambda program, limits: next(opened))
-    one = SimpleNamespace(exercise=SimpleNamespace(timed=timed, target=target))
-    speed = SpeedTest(one, backend, 1, Limits())(FakeSession(first))
+    secret = {"n": (2, 9000, 1)} if before else {}
+    exercise = SimpleNamespace(target=target, secret=secret, **{**SIZES, **sizes})
+    speed = SpeedTest(SimpleNamespace(exercise=exercise), backend, 1, Limits())(FakeSession(first, before=before))
     return speed, sum(1 for session in sessions if session.closed)
 
 
@@ -123,8 +141,33 @@ def test_a_wrong_timed_output_is_wrong_with_array_and_index(monkeypatch):
     (found,) = speed.diagnostics
     assert speed.word == found.kind == "wrong"
     assert (found.array, found.index) == ("c", 12345)
-    where = "c[12345] is wrong at the timed size n = 268435456, launch 7"
+    where = "c[12345] is wrong at {'n': 268435456}, launch 7"
     assert found.message == f"{where}: got 0.5, expected 1.5 (3 elements are wrong)"
+
+
+def test_an_output_that_is_wrong_at_a_secret_size_is_wrong_however_fast_the_timed_one_is(monkeypatch):
+    before = RawSamples(mismatch=Mismatch(2, "real", 3, 12345, 0.5, 1.5))
+    speed, _ = judge(monkeypatch, at(0.9), before=before)
+    assert speed.word == "wrong"
+    size = int(re.search(r"at {'n': (\d+)}, launch 2", speed.detail)[1])
+    assert 2**20 <= size < 2**28
+    assert judge(monkeypatch, at(0.9), before=RawSamples())[0].word == "pass"
+
+
+def test_a_secret_size_is_verified_with_a_few_samples_and_no_ceiling(monkeypatch):
+    monkeypatch.setattr("grader.backends.gpu.setup.cubin", lambda *_: b"")
+    source = "// launch vector_add(a, b, c, n): grid=cdiv(n, 256) block=256\n"
+    add = Entry("vector_add", (*[Parameter("u64", 8, 8)] * 3, Parameter("u32", 4, 4)))
+    program = Program("vector_add.cu", source, "", "sm_80", (add,), "key")
+    entry = load_catalog().find("vector_add")
+    timed = prepare(entry, program, GPU, 1)
+    secret = prepare(entry, program, GPU, 1, samples=2, secret_size={"n": 5_000_001})
+    assert (timed.where, secret.where) == ("at the timed size n = 268435456", "at the secret size n = 5000001")
+    assert {shape.count for shape in secret.run.shapes} == {5_000_001}
+    assert timed.run.ceiling
+    assert (secret.run.ceiling, secret.run.samples, "ceiling" in secret.modules) == ((), 2, False)
+    seeds = [setup.run.variants[0].generate[0].args[2] for setup in (timed, secret)]
+    assert seeds[0] != seeds[1]
 
 
 def test_a_changed_input_is_wrong(monkeypatch):

@@ -16,7 +16,7 @@ from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsuppor
 from grader.exercise import SECRET_SIZES, Array, Exercise, Expect, Target, Tolerance, Values, Work
 from grader.gpus.models import capability, simulable
 from grader.grading.advice import next_step
-from grader.grading.cases import larger_secret_sizes, small_cases
+from grader.grading.cases import larger_secret_sizes, secret_size_below_timed, small_cases
 from grader.grading.grade import grade
 from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen, access, race
@@ -291,6 +291,19 @@ def test_one_secret_size_reaches_up_to_the_simulated_one():
     sizes = [dict(case.size) for case in small_cases(exercise, 1)]
     assert sizes[-1] in larger_secret_sizes(exercise, 1)
     assert len(sizes) == 2 * (3 + SECRET_SIZES) + 1
+
+
+def test_a_secret_size_lies_between_the_simulated_and_the_timed_one():
+    for exercise in (entry.exercise for entry in load_catalog().exercises if not entry.exercise.host):
+        drawn = [secret_size_below_timed(exercise, seed) for seed in range(20)]
+        if exercise.timed is None:
+            assert drawn == [None] * 20
+            continue
+        assert {size != exercise.timed for size in drawn} == {True}, exercise.name
+        for name, (least, _, step) in exercise.secret.items():
+            bounds = exercise.simulated[name], exercise.timed[name]
+            assert all(min(bounds) <= size[name] <= max(bounds) for size in drawn)
+            assert all((size[name] - least) % step == 0 for size in drawn), (exercise.name, name)
 
 
 @pytest.mark.parametrize(("gpu", "sizes"), [(None, [99, 64]), (FakeBackend(name="gpu"), [64])])

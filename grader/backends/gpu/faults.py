@@ -130,7 +130,7 @@ def stray_diagnostic(stray: Stray, kernel: str | None) -> Diagnostic:
 
 def mismatch_diagnostic(found: Mismatch, setup: Setup) -> Diagnostic:
     """The diagnostic of a timed launch with a wrong output or a changed input."""
-    where = f"at the timed size {size_in_words(setup.size)}, launch {found.sample}"
+    where = f"{setup.where}, launch {found.sample}"
     if found.changed:
         name, count = next(iter(found.changed.items()))
         return Diagnostic(

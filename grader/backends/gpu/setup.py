@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.gpu import checks
+from grader.backends.gpu.faults import size_in_words
 from grader.backends.gpu.reference import cubin, device_data, find, target_of
 from grader.backends.gpu.wire import LaunchShape, TimedRun, Trusted
 from grader.errors import GraderFault
@@ -32,7 +33,7 @@ class Setup:
 
     run: TimedRun
     modules: Mapping[str, bytes]
-    size: Size
+    where: str  # at which size, in messages
     work: float
     ceiling_work: float
     peak: float | None
@@ -53,8 +54,10 @@ class Setup:
         return roofline.roof(*self.bytes_and_flops, median_s, self.unit, self.limits)
 
 
-def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 24) -> Setup:
-    """Everything for timing ``program`` at the exercise's timed size.
+def prepare(
+    entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 24, secret_size: Size | None = None
+) -> Setup:
+    """Everything for timing ``program`` at the exercise's timed size, or only for verifying it at a secret one.
 
     Raises SubmissionError ``invalid`` if its launch lines do not fit that size, GraderFault if the course lacks the
     trusted check.
@@ -62,11 +65,11 @@ def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, sam
     from grader.launch import parse_launches, resolve_launches
 
     exercise, data = entry.exercise, device_data(entry.course)
-    size = exercise.timed
+    size = secret_size or exercise.timed
     assert size is not None
     script = parse_launches(program.source, file=program.name)
     plan = resolve_launches(script, exercise, size, gpu.limits, program)
-    ceiling, ceiling_file = _ceiling_of(entry, exercise, size, gpu) or (None, None)
+    ceiling, ceiling_file = (None if secret_size else _ceiling_of(entry, exercise, size, gpu)) or (None, None)
     name = exercise.checker or exercise.oracle
     found = find(entry.course, "device", "CHECKS", name)
     if found is None:
@@ -80,7 +83,7 @@ def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, sam
     }
     if ceiling_file is not None:
         modules["ceiling"] = cubin(ceiling_file.read_text(), ceiling_file.name, gpu.arch, target_of(gpu))
-    secret = derive_seed(seed, "timed", exercise.name)
+    secret = derive_seed(seed, "secret size" if secret_size else "timed", exercise.name)
     variants, work_bytes = checks.variants(exercise, size, secret, check, data.GENERATED_TYPES)
     arrays = [LaunchShape(a.name, a.dtype, element_count(a, size), a.role) for a in exercise.arrays]
     run = TimedRun(
@@ -99,7 +102,7 @@ def prepare(entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, sam
     return Setup(
         run=run,
         modules=modules,
-        size=size,
+        where=f"at the {'secret' if secret_size else 'timed'} size {size_in_words(size)}",
         work=roofline.work_of(exercise, size),
         ceiling_work=ceiling.work if ceiling else 0.0,
         peak=roofline.peak_of(unit, limits),

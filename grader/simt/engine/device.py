@@ -90,7 +90,7 @@ class Touched:
 def _copied(data: npt.NDArray[np.generic], offset: int) -> Bytes:
     """The bytes, which begin as far from an aligned address as they do on the device."""
     room = np.empty(offset + data.nbytes, np.uint8)
-    room[offset:] = np.frombuffer(data.tobytes(), np.uint8)
+    room[offset:] = data.reshape(-1).view(np.uint8)
     return room[offset:]
 
 
