@@ -85,7 +85,6 @@ attack(
     what="a scratch array as a cache",
 )  # fmt: skip
 
-attack("special-casing", "vector_add", "wrong", inside("if (n <= 1048576 || n == 268435456 || i > n / 2) c[i] = a[i] + b[i];"), what="right up to the simulated size, and at the timed one", gpu=True)  # fmt: skip
 SMALL = "n <= 5000 || n == 1048576 || n == 268435456"
 for what, condition in {
     "right at small sizes, the simulated and the timed one": SMALL,
