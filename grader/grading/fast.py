@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CHEAT = "impossible time: work was skipped, or the grader is wrong"
 BUSY = "the machine was not steady: the grader's own copy changed its speed while this was timed; try again"
-VERIFIED = 2  # samples at a secret size, beside those that warm up and those with exact values
+VERIFIED = 3  # samples at a secret size; with those that warm up, the kinds of values that are not timed are among them
 UNKNOWN_REFERENCE = "what it is measured against could not be measured here"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,8 +67,6 @@ def prepare(
     exercise, data = entry.exercise, device_data(entry.course)
     size = secret_size or exercise.timed
     assert size is not None
-    if secret_size:  # of which the time does not count: with the cases' values
-        exercise = replace(exercise, arrays=tuple(replace(array, timed=None) for array in exercise.arrays))
     script = parse_launches(program.source, file=program.name)
     plan = resolve_launches(script, exercise, size, gpu.limits, program)
     ceiling, ceiling_file = (None if secret_size else _ceiling_of(entry, exercise, size, gpu)) or (None, None)
