@@ -53,31 +53,31 @@ class Graded:
         return self.verdict.verdict == self.attack.expect[self.backend] and not self.shown
 
 
-def graded(attacks: Sequence[Attack], device: int | None) -> list[Graded]:
-    """Each with its verdict, on the simulator or on that GPU.
+def graded(attacks: Sequence[Attack], device: int | None) -> Iterator[Graded]:
+    """Each with its verdict, on the simulator or on that GPU, as soon as it is there.
 
     Raises AssertionError where an honest submission does not pass afterwards.
     """
     os.environ["WARPGRADE_ATTACKED"] = SECRET
     catalog, backend = load_catalog(), "sim" if device is None else "gpu"
-    with TemporaryDirectory(prefix="warpgrade-attack-") as folder:
-        with CourseGrader(device=device or 0) as grader:
+    with TemporaryDirectory(prefix="warpgrade-attack-") as folder, CourseGrader(device=device or 0) as grader:
 
-            def started(entry: CourseExercise, path: Path) -> Future[Verdict]:
-                return grader.simulated(entry, path) if device is None else grader.on_gpu(entry, path)
+        def started(entry: CourseExercise, path: Path) -> Future[Verdict]:
+            return grader.simulated(entry, path) if device is None else grader.on_gpu(entry, path)
 
-            running: list[tuple[Attack, Path, Future[Verdict]]] = []
-            for number, one in enumerate(attacks):
-                entry = catalog.find(one.exercise)
-                path = written(one, entry, Path(folder) / str(number))
-                running.append((one, path, started(entry, path)))
-            done = [(one, path, future.result()) for one, path, future in running]
-            for name in HONEST:
-                solution = catalog.find(name).solution
-                assert solution is not None
-                verdict = started(catalog.find(name), solution).result()
-                assert verdict.passed, f"afterwards the solution of {name} is {verdict.verdict}: {verdict.next_step}"
-        return [Graded(one, verdict, backend, tuple(shown(verdict, path))) for one, path, verdict in done]
+        running: list[tuple[Attack, Path, Future[Verdict]]] = []
+        for number, one in enumerate(attacks):
+            entry = catalog.find(one.exercise)
+            path = written(one, entry, Path(folder) / str(number))
+            running.append((one, path, started(entry, path)))
+        for one, path, future in running:
+            verdict = future.result()
+            yield Graded(one, verdict, backend, tuple(shown(verdict, path)))
+        for name in HONEST:
+            solution = catalog.find(name).solution
+            assert solution is not None
+            verdict = started(catalog.find(name), solution).result()
+            assert verdict.passed, f"afterwards the solution of {name} is {verdict.verdict}: {verdict.next_step}"
 
 
 def written(one: Attack, entry: CourseExercise, folder: Path) -> Path:
@@ -121,13 +121,13 @@ def main() -> int:
         print(*(f"{counts[threat]:4d} {threat}: {what}" for threat, what in THREATS.items()), sep="\n")
         return 0
     started = time.perf_counter()
-    results = graded(chosen, given.gpu)
-    for one in results:
-        verdict = one.verdict
-        print(f"{'ok  ' if one.fine else 'FAIL'} {verdict.verdict:14s} {verdict.elapsed_s:5.1f} s  {one.attack.name}")
+    wrong = 0
+    for one in graded(chosen, given.gpu):
+        verdict, mark = one.verdict, "ok  " if one.fine else "FAIL"
+        print(f"{mark} {verdict.verdict:14s} {verdict.elapsed_s:5.1f} s  {one.attack.name}", flush=True)
         if not one.fine:
+            wrong += 1
             print(f"     expected {one.attack.expect[backend]}; {'; '.join(one.shown)} {verdict.next_step}")
-    wrong = sum(not one.fine for one in results)
     print(f"{len(chosen)} submissions, {wrong} not as they must be, {time.perf_counter() - started:.0f} s")
     if left := psutil.Process().children(recursive=True):
         print(f"processes are left: {left}")

@@ -7,6 +7,13 @@ from attacks import RIGHT, above, attack, inside
 SUM = "partial[t] = i < m ? src[i] : 0.0f;"
 LAST = "dst[blockIdx.x] = partial[0];"
 
+ON_A_GPU = (
+    "nothing is written",
+    "not a number",
+    "23 bits of 24",
+    "one element is left out",
+    "an input is changed, too",
+)
 for what, new in {
     "nothing is written": ";",
     "zeros": "c[i] = 0.0f;",
@@ -25,7 +32,7 @@ for what, new in {
     "half of the threads leave first": 'if (i % 64 >= 32) asm volatile("exit;"); c[i] = a[i] + b[i];',
 }.items():
     edits = (inside(new), above("#include <cuda_fp16.h>")) if "half(" in new else (inside(new),)
-    attack("trivial output", "vector_add", "wrong", *edits, what=what)
+    attack("trivial output", "vector_add", "wrong" if what in ON_A_GPU else "sim=wrong", *edits, what=what)
 attack("trivial output", "reduce_v3", "wrong", (SUM, "partial[t] = i == 0 ? src[i] : 0.0f;"), what="the first element")
 attack("trivial output", "reduce_v3", "wrong", (LAST, "dst[blockIdx.x] = partial[0] * 1.0001f;"), what="nearly the sum")
 attack(

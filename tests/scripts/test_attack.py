@@ -60,5 +60,5 @@ def test_what_no_report_may_show_is_found(tmp_path) -> None:
 def test_submissions_of_every_threat_get_their_verdicts() -> None:
     chosen = attack.chosen_of(every_attack(), "", OF_EACH_THREAT, "sim")
     assert len(chosen) >= 60
-    results = attack.graded(chosen, None)
+    results = list(attack.graded(chosen, None))
     assert {one.attack.name: (one.verdict.verdict, one.shown) for one in results if not one.fine} == {}
