@@ -14,7 +14,7 @@ EXERCISE = Exercise(
         Array("out", "float32", "1", role="out"),
     ),
     oracle="reduction:sum",
-    small=tuple({"n": n} for n in (1, 2, 31, 33, 127, 255, 256, 257, 1000, 1023, 1025, 4099, 65537)),
+    small=tuple({"n": n} for n in (1, 2, 31, 33, 127, 255, 256, 257, 1000, 1023, 1025, 4099, 32767, 65537)),
     secret={"n": (3, 70000, 1)},
     simulated={"n": 2**20},
     timed={"n": 2**28},
@@ -34,7 +34,7 @@ EXERCISE = Exercise(
             per="n",
             why="There is a thread for every few elements, and each pays for its index and its share of the tree.",
             hint="start a block only for 16 elements of each thread, and let the grid stop growing: "
-            "min(cdiv(n, 16 * THREADS), BLOCKS), with 4096 blocks of 1024 threads",
+            "max(1, min(n / (16 * THREADS), BLOCKS)), with 4096 blocks of 1024 threads",
         ),
         # 1/32 where a lane loads a float, 1/64 for a float2, 1/128 for a float4.
         Expect(

@@ -11,8 +11,8 @@ constexpr int THREADS = 1024;
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]
-// launch reduce_v7(x, sums, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
-// launch reduce_v7(sums, out, min(cdiv(n, 16 * THREADS), BLOCKS)): grid=1 block=THREADS
+// launch reduce_v7(x, sums, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
+// launch reduce_v7(sums, out, max(1, min(n / (16 * THREADS), BLOCKS))): grid=1 block=THREADS
 
 // The tree of reduce_v6: adds up a word for each thread of the block. Thread 0 then finds the sum in word 0.
 template <int BLOCK>

@@ -10,8 +10,8 @@ constexpr int WARPS = THREADS / 32;
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]
-// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
-// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), BLOCKS)): grid=1 block=THREADS
+// launch reduce_v8(x, sums, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
+// launch reduce_v8(sums, out, max(1, min(n / (16 * THREADS), BLOCKS))): grid=1 block=THREADS
 
 // The sum over a warp, right in lane 0. All 32 lanes must take part.
 __device__ float warp_sum(float v)

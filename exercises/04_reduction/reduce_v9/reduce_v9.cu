@@ -10,7 +10,7 @@ constexpr int WARPS = THREADS / 32;
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]
-// launch reduce_v9(x, sums, out, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
+// launch reduce_v9(x, sums, out, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
 
 // Tickets drawn so far in this launch. The last one sets the count back to 0, for the launch after this.
 __device__ unsigned int tickets = 0;

@@ -5,8 +5,8 @@ constexpr int THREADS = 1024;
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]
-// launch reduce_v8(x, sums, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
-// launch reduce_v8(sums, out, min(cdiv(n, 16 * THREADS), BLOCKS)): grid=1 block=THREADS
+// launch reduce_v8(x, sums, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
+// launch reduce_v8(sums, out, max(1, min(n / (16 * THREADS), BLOCKS))): grid=1 block=THREADS
 
 template <int BLOCK>
 __device__ void add_up(float* partial, int t)

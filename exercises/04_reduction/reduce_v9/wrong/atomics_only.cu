@@ -6,7 +6,7 @@ constexpr int WARPS = THREADS / 32;
 #define BLOCKS 4096
 
 // zero out
-// launch reduce_v9(x, out, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
+// launch reduce_v9(x, out, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
 
 __device__ float warp_sum(float v)
 {

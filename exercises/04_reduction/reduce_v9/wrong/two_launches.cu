@@ -6,8 +6,8 @@ constexpr int WARPS = THREADS / 32;
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]
-// launch reduce_v9(x, sums, n): grid=min(cdiv(n, 16 * THREADS), BLOCKS) block=THREADS
-// launch reduce_v9(sums, out, min(cdiv(n, 16 * THREADS), BLOCKS)): grid=1 block=THREADS
+// launch reduce_v9(x, sums, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
+// launch reduce_v9(sums, out, max(1, min(n / (16 * THREADS), BLOCKS))): grid=1 block=THREADS
 
 __device__ float warp_sum(float v)
 {
