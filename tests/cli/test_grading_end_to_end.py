@@ -127,10 +127,10 @@ def test_empty_file_is_told_what_writes_the_exercises_stub(here):
 
 def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(here, monkeypatch):
     monkeypatch.setenv("WARPGRADE_DATA", str(here / "data"))
-    *others, last = [one for one in load_catalog().exercises if simulable(one.exercise.requires)]
-    for one in others:
-        Progress(here / "data" / FILE, pytest.fail).record(Run(now(), "", one.name, "pass", 80, 80, "sim"))
-    code, verdict = graded(last.name, "--solution")
+    for one in load_catalog().exercises:
+        if simulable(one.exercise.requires) and one.name != "vector_add":
+            Progress(here / "data" / FILE, pytest.fail).record(Run(now(), "", one.name, "pass", 80, 80, "sim"))
+    code, verdict = graded("vector_add", "--solution")
     assert code == 0
     assert "grade start" not in verdict["next_step"]
     assert "That was the last exercise that needs no GPU" in verdict["next_step"]

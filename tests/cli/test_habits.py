@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,8 +53,11 @@ def course(tmp_path):
     return tmp_path / "course"
 
 
+catalog_of = cache(load_catalog)
+
+
 def graded(name: str, verdict: str = "pass", *courses: Path, score: int = 80) -> None:
-    one = load_catalog(courses).find(name)
+    one = catalog_of(courses).find(name)
     progress().record(Run(now(), *key_of(one), verdict, score, 80, "sim"))
 
 

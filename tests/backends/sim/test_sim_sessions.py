@@ -35,9 +35,9 @@ def session(statements: str, limits: Limits | None = None) -> SimSession:
     return SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), limits or Limits())
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def an_honest_kernel_runs_afterwards() -> Iterator[None]:
-    """Whatever a test did to its session, the next submission gets its usual result."""
+    """Whatever the tests did to their sessions, the next submission gets its usual result."""
     yield
     with session(GOOD) as fresh:
         done = fresh.run(case())

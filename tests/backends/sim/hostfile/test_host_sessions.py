@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -66,19 +67,37 @@ def program():
     return compile_source(KERNEL, "sums.cu", target="sm_80")
 
 
-@pytest.fixture
-def session(program):
+@pytest.fixture(scope="module")
+def pairs():
+    """Children that serve one host file after another."""
+    with PairPool() as pool:
+        yield pool.take
+
+
+@contextmanager
+def opener(program, **usual):
     """A function that opens a session on a host file; every session is closed at the end."""
-    opened = []
+    with ExitStack() as opened:
 
-    def open_(source, limits=LIMITS, **keywords):
-        backend = HostfileSimBackend(EXERCISE, source.encode(), "sums_host.py", threads=1, **keywords)
-        opened.append(backend.open(program, limits))
-        return opened[-1]
+        def open_(source, limits=LIMITS, **keywords):
+            backend = HostfileSimBackend(EXERCISE, source.encode(), "sums_host.py", threads=1, **usual | keywords)
+            return opened.enter_context(backend.open(program, limits))
 
-    yield open_
-    for one in opened:
-        one.close()
+        yield open_
+
+
+@pytest.fixture
+def session(program, pairs):
+    """Opens sessions in children that other files had before."""
+    with opener(program, pairs=pairs) as open_:
+        yield open_
+
+
+@pytest.fixture
+def alone(program):
+    """Opens sessions in children of their own, as a submission has."""
+    with opener(program) as open_:
+        yield open_
 
 
 def case(rows=3):
@@ -126,9 +145,9 @@ LANES = "float other = sum; for (int o = 16; o; o >>= 1) other += __shfl_down_sy
 
 
 @pytest.mark.parametrize(("use", "failure"), [("other == 1e30f ? 0 : sum", None), ("fmaxf(sum, other - 1e9f)", "race")])
-def test_a_shuffle_from_a_lane_that_has_left_counts_only_if_an_output_depends_on_it(use, failure):
+def test_a_shuffle_from_a_lane_that_has_left_counts_only_if_an_output_depends_on_it(pairs, use, failure):
     kernel = KERNEL.replace(b"out[row] = sum;", f"{LANES} out[row] = {use};".encode())
-    backend = HostfileSimBackend(EXERCISE, HONEST.encode(), "sums_host.py", threads=1)
+    backend = HostfileSimBackend(EXERCISE, HONEST.encode(), "sums_host.py", threads=1, pairs=pairs)
     with backend.open(compile_source(kernel, "sums.cu", target="sm_80"), LIMITS) as one:
         for run in (case(100), case(3), case(100), case(3)):
             execution = without_unused_lanes(one, run, one.run(run))
@@ -136,9 +155,9 @@ def test_a_shuffle_from_a_lane_that_has_left_counts_only_if_an_output_depends_on
             assert execution.failure == failure
 
 
-def test_a_launch_beyond_the_bounds_of_the_kernel_is_an_error_of_cuda():
+def test_a_launch_beyond_the_bounds_of_the_kernel_is_an_error_of_cuda(pairs):
     bounded = KERNEL.replace(b"void sums", b"void __launch_bounds__(16) sums")
-    backend = HostfileSimBackend(EXERCISE, HONEST.encode(), "sums_host.py", threads=1)
+    backend = HostfileSimBackend(EXERCISE, HONEST.encode(), "sums_host.py", threads=1, pairs=pairs)
     with backend.open(compile_source(bounded, "sums.cu", target="sm_80"), LIMITS) as one:
         execution = one.run(case())
     assert execution.failure == "crash"
@@ -525,18 +544,18 @@ def test_without_landlock_host_files_are_refused(session, monkeypatch):
 # ------------------------------------------------------------------------------------------------------------ cheating
 
 
-def test_patched_timers_change_nothing(session):
+def test_patched_timers_change_nothing(alone):
     source = "import time\nfor n in ('time', 'monotonic', 'perf_counter'): setattr(time, n, lambda: 0.0)\n"
     run = case(100)
-    plain, patched = (session(text).run(run) for text in (HONEST, source + HONEST))
+    plain, patched = (alone(text).run(run) for text in (HONEST, source + HONEST))
     assert is_right(patched, run)
     assert patched.timeline.elapsed_s == plain.timeline.elapsed_s
     assert patched.elapsed_s > 0
 
 
-def test_patched_timers_do_not_hide_a_loop(session):
+def test_patched_timers_do_not_hide_a_loop(alone):
     source = "import time\ntime.monotonic = time.perf_counter = lambda: 0.0\ndef setup(m, x, out): pass\n"
-    execution = session(f"{source}def run():\n    while True: pass\n", limits=replace(LIMITS, launch_s=1.0)).run(case())
+    execution = alone(f"{source}def run():\n    while True: pass\n", limits=replace(LIMITS, launch_s=1.0)).run(case())
     assert execution.failure == "timeout"
 
 
@@ -549,10 +568,10 @@ def run():
 """
 
 
-def test_work_left_on_a_stream_is_found_or_too_late(session):
+def test_work_left_on_a_stream_is_found_or_too_late(alone):
     pin = "    cupy.cuda.runtime.hostRegister(out.ctypes.data, out.nbytes, 0)\n"
     source = HONEST[: HONEST.index("def run")] + pin + LATE_STREAM
-    execution = session(source).run(case())
+    execution = alone(source).run(case())
     assert fails(execution, "race").kind == "unfinished"
     assert is_poison(execution.outputs["out"]).all()
 
@@ -560,30 +579,30 @@ def test_work_left_on_a_stream_is_found_or_too_late(session):
 @pytest.mark.parametrize(
     "late", ["threading.Timer(0.02, honest).start()", "threading.Thread(target=honest, daemon=True).start()"]
 )
-def test_work_left_to_a_thread_is_too_late(session, late):
+def test_work_left_to_a_thread_is_too_late(alone, late):
     source = HONEST + f"import threading\nhonest = run\ndef run():\n    {late}\n"
     run = case(100)
-    assert not is_right(session(source).run(run), run)
+    assert not is_right(alone(source).run(run), run)
 
 
-def test_last_times_result_is_wrong(session):
+def test_last_times_result_is_wrong(alone):
     source = HONEST + "honest, n = run, []\ndef run():\n    n.append(1)\n    if len(n) % 2: honest()\n"
-    execution = session(source).run(case())
+    execution = alone(source).run(case())
     assert execution.failure is None
     assert is_poison(execution.outputs["out"]).all()
 
 
-def test_last_times_result_kept_by_the_host_file_is_wrong(session):
+def test_last_times_result_kept_by_the_host_file_is_wrong(alone):
     kept = (
         "    if 'kept' in held: held['out'][:] = held['kept']\n    else: honest(); held['kept'] = held['out'].copy()\n"
     )
     run = case()
-    execution = session(f"{HONEST}honest = run\ndef run():\n{kept}").run(run)
+    execution = alone(f"{HONEST}honest = run\ndef run():\n{kept}").run(run)
     assert execution.failure is None
     assert not is_right(execution, run)
 
 
-def test_a_result_computed_in_setup_is_wrong(session):
+def test_a_result_computed_in_setup_is_wrong(alone):
     source = """
 def setup(module, x, out):
     global held
@@ -592,7 +611,7 @@ def run():
     held[0][:] = held[1]
 """
     run = case()
-    execution = session(source).run(run)
+    execution = alone(source).run(run)
     assert execution.failure is None
     assert not is_right(execution, run)
 
@@ -643,7 +662,7 @@ PRIED = (
 )  # fmt: skip
 
 
-def test_a_host_file_reaches_nothing_outside(session):
+def test_a_host_file_reaches_nothing_outside(alone):
     from grader.catalog import courses
     from grader.process.sandbox import available
 
@@ -651,11 +670,11 @@ def test_a_host_file_reaches_nothing_outside(session):
         pytest.skip("this kernel has no Landlock")
     solution = courses.built_in_course().solutions / "09_host" / "zero_copy_host.py"
     source = f"SOLUTION, GRADER = {str(solution)!r}, {courses.__file__!r}\n{PRY}"
-    words = session(source, courses=(courses.built_in_course().solutions,)).run(case()).printed.splitlines()
+    words = alone(source, courses=(courses.built_in_course().solutions,)).run(case()).printed.splitlines()
     assert words == [f"{name} closed" for name in PRIED]
 
 
-def test_neither_frames_nor_objects_hold_what_is_expected(session):
+def test_neither_frames_nor_objects_hold_what_is_expected(alone):
     """The process knows no oracle and no expected value: what it can find are its own inputs and poison."""
     source = """
 import gc, sys
@@ -671,10 +690,10 @@ def setup(m, x, out):
     print(modules, any("oracle" in n for n in names))
 def run(): pass
 """
-    assert session(source).run(case(100)).printed == "False\n[] False\n"
+    assert alone(source).run(case(100)).printed == "False\n[] False\n"
 
 
-def test_the_shared_file_holds_no_result(session):
+def test_the_shared_file_holds_no_result(alone):
     """Inputs of earlier cases and poison: before a run nothing in the whole file is this case's result or its input."""
     source = """
 import mmap, os
@@ -695,7 +714,7 @@ def run():
     n = rows.size
     print(any(np.array_equal(whole[i:i + n], rows) for i in np.flatnonzero(whole == rows[0])[:1000]))
 """
-    assert session(source).run(case(100)).printed == "False\nFalse\n"
+    assert alone(source).run(case(100)).printed == "False\nFalse\n"
 
 
 FORGERIES = {
@@ -723,7 +742,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES.values(), ids=FORGERIES)
-def test_a_forgery_without_the_work_never_passes(session, forgery):
+def test_a_forgery_without_the_work_never_passes(alone, forgery):
     source = f"""
 import json, os, struct, sys
 import cupy
@@ -739,7 +758,7 @@ def run():
     {forgery}
 """
     run = case()
-    execution = session(source).run(run)
+    execution = alone(source).run(run)
     assert not is_right(execution, run)
     if execution.failure is None:
         assert is_poison(execution.outputs["out"]).all()
@@ -747,23 +766,23 @@ def run():
         assert execution.failure in ("crash", "race", "timeout", "invalid")
 
 
-def test_a_process_that_ends_between_two_cases_is_a_crash_of_the_next(session):
+def test_a_process_that_ends_between_two_cases_is_a_crash_of_the_next(alone):
     source = HONEST + "honest, n = run, []\ndef run():\n    honest(); n.append(1)\n    if len(n) == 2: leave()\n"
     leave = "import os, threading\ndef leave(): threading.Timer(0.05, os._exit, (0,)).start()\n"
-    one, run = session(source + leave), case()
+    one, run = alone(source + leave), case()
     assert is_right(one.run(run), run)
     one._pair.host.wait(10.0)
     assert fails(one.run(case(100)), "crash").file == "sums_host.py"
 
 
-def test_the_next_honest_submission_passes_after_every_kind_of_end(session):
+def test_the_next_honest_submission_passes_after_every_kind_of_end(alone):
     for source in ("def setup(m, x, out):\n    import os\n    os._exit(0)\ndef run(): pass\n", HONEST):
         run = case()
-        last = session(source).run(run)
+        last = alone(source).run(run)
     assert is_right(last, run)
 
 
-def test_a_fork_bomb_of_threads_ends_with_its_process(session):
+def test_a_fork_bomb_of_threads_ends_with_its_process(alone):
     source = """
 import threading, time
 def setup(m, x, out): pass
@@ -771,7 +790,7 @@ def run():
     for _ in range(50):
         threading.Thread(target=time.sleep, args=(1e6,)).start()
 """
-    one = session(source)
+    one = alone(source)
     execution = one.run(case())
     one.close()
     assert is_poison(execution.outputs["out"]).all()
@@ -779,7 +798,7 @@ def run():
         os.kill(one._pair.host.pid, 0)
 
 
-def test_one_thread_too_many_is_a_limit_at_the_line_that_starts_it(session):
+def test_one_thread_too_many_is_a_limit_at_the_line_that_starts_it(alone):
     source = """
 import threading, time
 def setup(m, x, out): pass
@@ -790,12 +809,12 @@ def run():
         except Exception:
             pass
 """
-    found = fails(session(source).run(case()), "limit")
+    found = fails(alone(source).run(case()), "limit")
     assert found.message.startswith("sums_host.py starts more than 256 threads")
     assert (found.line, "256 at once" in found.hint) == (7, True)
 
 
-def test_as_many_threads_as_there_may_be_are_fine_one_after_another_or_at_once(session):
+def test_as_many_threads_as_there_may_be_are_fine_one_after_another_or_at_once(alone):
     source = (
         HONEST
         + """
@@ -807,7 +826,7 @@ def test_as_many_threads_as_there_may_be_are_fine_one_after_another_or_at_once(s
 """
     )
     run = case()
-    assert is_right(session(source).run(run), run)
+    assert is_right(alone(source).run(run), run)
 
 
 THREADS_OF_C = """
@@ -824,24 +843,24 @@ def run():
 """
 
 
-def test_threads_that_python_does_not_know_are_counted_by_the_parent(session):
-    found = fails(session(THREADS_OF_C.replace("COUNT", "2500")).run(case()), "limit")
+def test_threads_that_python_does_not_know_are_counted_by_the_parent(alone):
+    found = fails(alone(THREADS_OF_C.replace("COUNT", "2500")).run(case()), "limit")
     assert found.message.startswith("the process of sums_host.py has more than 256 threads")
-    assert session(THREADS_OF_C.replace("COUNT", "100")).run(case()).failure is None
+    assert alone(THREADS_OF_C.replace("COUNT", "100")).run(case()).failure is None
 
 
-def test_a_fault_does_not_hide_how_many_threads_there_are(session):
+def test_a_fault_does_not_hide_how_many_threads_there_are(alone):
     source = THREADS_OF_C.replace("COUNT", "2500") + "    raise ValueError\n"
-    assert session(source).run(case()).failure == "limit"
+    assert alone(source).run(case()).failure == "limit"
 
 
-def test_memory_without_end_is_a_crash_of_the_host_file_alone(session):
+def test_memory_without_end_is_a_crash_of_the_host_file_alone(alone):
     source = "held = []\ndef setup(m, x, out): pass\ndef run():\n    held.append(bytearray(64 << 30))\n"
-    found = fails(session(source).run(case()), "crash")
+    found = fails(alone(source).run(case()), "crash")
     assert (found.line, found.message) == (4, "MemoryError: ")
 
 
-def test_a_setup_that_fails_tells_which_call_of_cuda_bindings_was_refused(session):
+def test_a_setup_that_fails_tells_which_call_of_cuda_bindings_was_refused(alone):
     refuses = """
 from cuda.bindings import runtime as cudart
 def checked(result):
@@ -853,7 +872,7 @@ def setup(module, x, out):
     checked(cudart.cudaStreamSetAttribute(0, cudart.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow, value))
 def run(): ...
 """
-    execution = session(refuses).run(case())
+    execution = alone(refuses).run(case())
     error, refused = all_said(execution)
     assert (execution.failure, error.line) == ("crash", 5)
     assert "CUDA refused: cudaErrorInvalidValue" in error.message
@@ -884,15 +903,15 @@ def run(): pass
 """
 
 
-def test_a_pair_of_children_serves_one_file_after_another_that_finds_nothing_of_the_one_before(session):
+def test_a_pair_of_children_serves_one_file_after_another_that_finds_nothing_of_the_one_before(alone):
     with PairPool() as pool:
         printed = []
         for source in (LEAVES_MUCH, FINDS_NOTHING):
-            execution = (one := session(source, pairs=pool.take)).run(case())
+            execution = (one := alone(source, pairs=pool.take)).run(case())
             one.close()
             printed.append(execution.printed)
         run = case()
-        honest = session(HONEST, pairs=pool.take)
+        honest = alone(HONEST, pairs=pool.take)
         assert is_right(honest.run(run), run)
         honest.close()
         assert len(pool._idle) == 1
@@ -900,9 +919,9 @@ def test_a_pair_of_children_serves_one_file_after_another_that_finds_nothing_of_
 
 
 @pytest.mark.parametrize("death", ["os._exit(0)", "os._exit(87)", "os.abort()", "os.kill(os.getpid(), 9)"])
-def test_a_file_that_ends_its_process_ends_the_pair_too(session, death):
+def test_a_file_that_ends_its_process_ends_the_pair_too(alone, death):
     with PairPool() as pool:
-        dying = session(f"import os\ndef setup(m, x, out): {death}\ndef run(): pass\n", pairs=pool.take)
+        dying = alone(f"import os\ndef setup(m, x, out): {death}\ndef run(): pass\n", pairs=pool.take)
         assert dying.run(case()).failure == "crash"
         dying.close()
         assert pool._idle == []
