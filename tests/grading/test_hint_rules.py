@@ -390,6 +390,11 @@ races.one_element_of_all_blocks
     → did each block mean x[blockIdx.x]? If the element is meant for all of them: use an atomic, or a second
       launch
 
+races.rows_that_overlap
+    race on x[3]: written by thread 1 at k.cu:2, written by thread 2 at k.cu:2, no barrier between
+    → in `r * rows + c` a row is `rows` elements long, but `c` ends at `cols`, so the rows overlap: how long is
+      a row of x?
+
 races.one_index_for_all_threads
     race on x[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
     → `blockIdx.x` is the same for all threads of a block: let one of them store there (`if (threadIdx.x ==

@@ -57,6 +57,24 @@ def test_an_index_of_a_matrix_is_to_be_checked_by_row_and_column() -> None:
     assert quoted(one) == ["r * 9 + c", "9", "c", "7"]
 
 
+@pytest.mark.parametrize(
+    ("condition", "rule"),
+    [
+        ("r < 8 || c < 8", "all_must_be_inside"),
+        ("r < 8 || c < 8 && t > 0", "condition_lets_it_through"),
+        ("c < 2 || c > 2", "condition_lets_it_through"),
+        ("t == 0 || c < 8", "condition_lets_it_through"),
+    ],
+)
+def test_a_condition_that_joins_row_and_column_by_or_is_named(condition: str, rule: str) -> None:
+    one = first(f"int r = t / 4, c = t % 4;\nif ({condition})\n    src[r * 8 + c] = 1;")
+    assert one.rule == f"bounds.{rule}"
+
+
+def test_an_index_before_the_array_is_quoted() -> None:
+    assert quoted(first("src[t - 1] = 1;")) == ["t - 1"]
+
+
 def test_loop_around_the_access_is_asked_about() -> None:
     one = first("for (int s = 1; s <= 64; s *= 2)\n    if (t % s == 0)\n        part[t] = part[t + s];")
     assert "line 3" in one.hint

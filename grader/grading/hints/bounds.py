@@ -272,7 +272,7 @@ def one_too_many(found: Finding, seen: Seen) -> str:
     matrix = _matrix(found, seen, index, known)
     if matrix is None:
         at = known.get(plain(index))
-        is_length = at is not None and _value(at.more, found, seen) == _count(found) == found.index
+        is_length = at is not None and value_of(at.more, found, seen) == _count(found) == found.index
     else:
         at = next((known[term] for term in (matrix.column, matrix.row) if term in known and known[term].or_equal), None)
         is_length = _is_whole(matrix, known, found, seen)
@@ -296,7 +296,7 @@ def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> 
     line, column = found.line or 0, known.get(matrix.column)
     function, declared = seen.source.function(line), {one.name for one in seen.source.parts(1, END, "local")}
     given = function is not None and function.kind == "function" and words(matrix.length) - declared
-    longer = column is not None and column.more != matrix.length and _value(column.more, found, seen) == _count(found)
+    longer = column is not None and column.more != matrix.length and value_of(column.more, found, seen) == _count(found)
     steps = made_of(matrix.length, seen.source, line) & {"blockDim", "gridDim"}
     return None if steps or given or longer else matrix
 
@@ -304,7 +304,7 @@ def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> 
 def _lengths(found: Finding, seen: Seen) -> set[str]:
     """The kernel's numbers that another one multiplies to the array's length."""
     names = seen.source.parameters(found.kernel or "") if found.space == "global" else ()
-    values = {name: value for name in names if (value := _value(name, found, seen)) is not None}
+    values = {name: value for name in names if (value := value_of(name, found, seen)) is not None}
     pairs = permutations(values, 2) if len(values) <= MOST_NUMBERS else ()
     return {first for first, second in pairs if values[first] * values[second] == _count(found)}
 
@@ -312,13 +312,13 @@ def _lengths(found: Finding, seen: Seen) -> set[str]:
 def _is_whole(matrix: Matrix, known: dict[str, Bound], found: Finding, seen: Seen) -> bool:
     """Whether the product of the bounds of row and column is the array's length."""
     column, row = known.get(matrix.column), known.get(matrix.row)
-    rows, columns = (_value(bound.more, found, seen) if bound else None for bound in (row, column))
+    rows, columns = (value_of(bound.more, found, seen) if bound else None for bound in (row, column))
     if column is None or column.more != matrix.length or rows is None or columns is None:
         return False
     return rows * columns == _count(found)
 
 
-def _value(name: str, found: Finding, seen: Seen) -> int | None:
+def value_of(name: str, found: Finding, seen: Seen) -> int | None:
     """The value of a number, or of a kernel's integer parameter; None if unknown."""
     if name.isdigit():
         return int(name)
@@ -417,7 +417,11 @@ def _name(found: Finding) -> str:
 
 @rule("out_of_bounds", example=stray("before_start", -1, 64), cause="before_start")
 def before_the_array(found: Finding, seen: Seen) -> str:
-    return f"index {found.index} lies before the array: if the index is right, this thread has to skip the access"
+    accesses = of_the_access(found, seen.source)
+    text = one_index(accesses)
+    if not text or accesses[0].name not in (*found.names, found.array):
+        return f"index {found.index} lies before the array: if the index is right, this thread has to skip the access"
+    return f"`{text}` is {found.index} for this thread: is that the element you mean? If so, the thread has to skip it"
 
 
 @rule("out_of_bounds", cause="beyond_end",

@@ -115,12 +115,14 @@ def _terms(code: ast.expr | None) -> list[ast.expr]:
 
 
 def all_of_one(condition: str, index: str, joined_by: str) -> bool:
-    """Whether a condition joins comparisons alone by `||`, or by `&&`, of which one is of a part of the index."""
+    """Whether a condition joins comparisons alone, of different variables, by `||` or by `&&`; one is in the index."""
     code = _tree(condition.replace("||", " or ").replace("&&", " and "))
     if not isinstance(code, ast.BoolOp) or isinstance(code.op, ast.Or) is not (joined_by == "||"):
         return False
-    orders = (isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDERS) for one in code.values)
-    return all(orders) and any(words(ast.unparse(one)) & words(index) for one in code.values)
+    sides = [one.left for one in code.values if isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDERS)]
+    compared = [words(ast.unparse(side)) for side in sides]
+    differ = sum(map(len, compared)) == len(set[str]().union(*compared))
+    return len(sides) == len(code.values) and differ and any(names & words(index) for names in compared)
 
 
 def made_of(index: str, source: SourceView, line: int) -> set[str]:

@@ -7,8 +7,10 @@ import math
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.words import Words
-from grader.grading.hints.indices import of_the_access, one_index, origins
+from grader.grading.hints.bounds import value_of
+from grader.grading.hints.indices import as_matrix, bounds, of_the_access, one_index, origins
 from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
+from grader.grading.source_view import SourceView
 from grader.launch import Launch, LaunchPlan
 from grader.text import listed
 
@@ -207,6 +209,31 @@ def _is_the_same_for_all(index: str, number: str, found: Finding, seen: Seen) ->
     """Whether an index does not depend on the number of the thread, or of the block."""
     depends = origins(index, seen.source, found.line or 0) if index else None
     return depends is not None and number not in depends
+
+
+_TWO_ROWS = LaunchPlan((Launch(kernel="k", args=("x", 2, 3), grid=(1, 1, 1), block=(8, 8, 1), line=1),))
+_ROWS_OF_2 = "__global__ void k(float* x, int rows, int cols) {\nif (r < rows && c < cols) x[r * rows + c] = 1;\n}"
+
+
+@rule("race", cause="one_index between_blocks", seen=Seen(SourceView(_ROWS_OF_2), _TWO_ROWS),
+      example=race("one_index", access("write", 1, 2), access("write", 2, 2), space="global"))  # fmt: skip
+def rows_that_overlap(found: Finding, seen: Seen) -> str:
+    """A row of the index is shorter than its column may be: the next row begins inside it."""
+    accesses = of_the_access(found, seen.source) if _on_one_line(found) and found.line else []
+    index, known = one_index(accesses), bounds(seen.source, accesses[0]) if accesses else {}
+    matrix = as_matrix(index, known)
+    if matrix is None or not {matrix.row, matrix.column} <= known.keys():
+        return ""
+    end = known[matrix.column].more
+    long, longest = value_of(matrix.length, found, seen), value_of(end, found, seen)
+    if long is None or longest is None or longest <= long:
+        return ""
+    overlap = f"in `{index}` a row is `{matrix.length}` elements long, but `{matrix.column}` ends at `{end}`"
+    return f"{overlap}, so the rows overlap: how long is a row of {Words(found).name}?"
+
+
+def _on_one_line(found: Finding) -> bool:
+    return len({place.line for place in found.places}) == 1
 
 
 @rule("race", cause="one_index", seen=kernel("x[blockIdx.x] = 1;"),

@@ -95,7 +95,10 @@ def variable_of_an_inner_block(found: Finding, seen: Seen) -> str:
     """A declaration in a loop or a branch hides a variable that is used after it, and that nothing else changes."""
     source = seen.source
     for inner in _parts(found, seen, "local"):
+        loop = source.loop(inner.line)
         outer, end = source.hidden_by(inner), source.end_of_scope(inner)
+        if loop is not None and loop.line == inner.line:
+            continue  # a loop's own variable is meant to be a new one
         after = source.uses(inner.name, end + 1, source.end_of_scope(outer)) if outer else []
         changed = [one for one in source.parts(outer.line, END, "assigned") if one.name == inner.name] if outer else []
         if outer is None or not after or any(not inner.line <= one.line <= end for one in changed):
