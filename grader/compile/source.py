@@ -105,7 +105,7 @@ def checked_source(source: bytes, name: str) -> str:
             raise _refused(text, name, line, words, "write the kernel in CUDA C and only the instruction in asm()")
     for line, content in strings(text):
         if "inline asm" in content:
-            words = 'a string must not hold the words "inline asm", which mark assembly in the PTX'
+            words = 'a string must not contain the words "inline asm", which mark assembly in the PTX'
             raise _refused(text, name, line, words, "change the string")
     return text
 
@@ -125,7 +125,7 @@ def _text(source: bytes, name: str) -> str:
         raise SubmissionError("invalid", message, file=name, line=line, hint=hint) from None
     if "\0" in text:
         line = line_of(text, text.index("\0"))
-        message = f"{name} is not text: line {line} holds a NUL character"
+        message = f"{name} is not text: line {line} contains a NUL character"
         raise SubmissionError("invalid", message, file=name, line=line, hint="save it as UTF-8")
     return text
 
@@ -136,7 +136,7 @@ def _refuse_host_code(text: str, name: str) -> None:
         return
     places = _places(findings, blocks(without_directives(text))[0])
     more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
-    message = f"{name} holds host code, which has no place here: remove {', '.join(list(places)[:SHOWN])}{more}"
+    message = f"{name} contains host code, which must be removed: {', '.join(list(places)[:SHOWN])}{more}"
     hint = "keep the kernels and their device functions; the launch belongs in the `// launch` line"
     found = (
         Diagnostic("invalid", f"host code: {what}", file=name, line=line, source=line_text(text, line), hint=hint)

@@ -334,6 +334,6 @@ CRASHES: Mapping[str, str | Row] = {
     r"^EOFError": "Take input() out: nobody can type there. ",
     r"^(ModuleNotFoundError|ImportError):": "Is the name right? A host file has Python's own modules, NumPy and CuPy, "
     "and no others. ",
-    r"^SystemExit": "Let setup() and run() return: take out what ends the process. ",
+    r"^SystemExit": "Let setup() and run() return: remove the statement that ends the process. ",
 }  # fmt: skip
 """Patterns of messages, and what to do."""

@@ -33,7 +33,7 @@ PLAIN = [
     ("EOFError: EOF when reading a line", "Take input() out"),
     ("ModuleNotFoundError: No module named 'torch'", "Is the name right?"),
     ("ImportError: cannot import name 'Strem' from 'cupy.cuda'; did you mean Stream?", "Is the name right?"),
-    ("SystemExit: 3", "take out what ends the process"),
+    ("SystemExit: 3", "remove the statement that ends the process"),
 ]
 
 

@@ -245,16 +245,17 @@ hostfile.exact_type
 
 hostfile.capture_it
     kernel k on stream 1 (k_host.py:20) was launched while stream 2 was being captured (begin_capture on line
-    14): it was done then and there, and is not in the graph
+    14): it ran at once, and is not in the graph
     → put it inside `with stream:`, with the stream that is being captured
 
 hostfile.into_the_given_array
-    run() brought 4 KiB to another array (line 20), and nothing to out
+    run() copied 4 KiB to another array (line 20), and nothing to out
     → write into the out that setup() got: `.get(out=out)`, or `out[:] = …`; a new array under the same name is
       another one
 
 hostfile.side_by_side
-    2 streams hold all their copies in before the first kernel (lines 20 and 22): a stream keeps its order.
+    2 streams hold all their copies in before the first kernel (lines 20 and 22): a stream runs its operations
+    in order.
     → go chunk by chunk: copy in, kernel and copy out of one chunk, then those of the next
 
 hostfile.wait_at_the_end_of_run
@@ -283,13 +284,14 @@ hostfile.wait_for_what_writes_there
       buffer
 
 hostfile.keep_arrays_of_the_graph
-    kernel k of a graph on stream 1 (k_host.py:20) uses the device copy of x, which nobody holds any more since
-    line 12
+    kernel k of a graph on stream 1 (k_host.py:20) uses the device copy of x, which no variable refers to any
+    more since line 12
     → a graph keeps the addresses with which it was captured, but not the arrays: keep those beside the graph.
       CuPy gives memory that nobody holds to the next array
 
 hostfile.keep_the_array
-    kernel k on stream 1 (k_host.py:20) uses the device copy of x, which nobody holds any more since line 12
+    kernel k on stream 1 (k_host.py:20) uses the device copy of x, which no variable refers to any more since
+    line 12
     → keep the array as long as something uses its address: CuPy gives memory that nobody holds to the next
       array
 
@@ -314,7 +316,7 @@ hostfile.order_of_the_parameters
 
 hostfile.wait_for_the_kernel
     the host wrote x while kernel k on stream 1 (k_host.py:20) was still queued, which writes `y`: if it
-    computed the one from the other, it read too early
+    computed the first from the second, it read too early
     → wait for the kernel before the host reads what it writes: `stream.synchronize()`
 
 hostfile.end_the_capture
@@ -326,8 +328,8 @@ hostfile.launch_inside_the_capture
     → a launch becomes part of the graph inside `with stream:`, between begin_capture() and end_capture()
 
 hostfile.a_kernel_writes_first
-    the copy on stream 1 (k_host.py:20) brought 4 KiB of the device copy of out, allocated at line 9, that
-    nothing had written
+    the copy on stream 1 (k_host.py:20) copied 4 KiB of the device copy of out, allocated at line 9, that were
+    never written
     → a kernel has to write that memory first: see that it is launched before the copy, and gets this array
 
 hostfile.prefetch_after_the_host
@@ -413,7 +415,7 @@ races.same_index_in_two_blocks
       there: check the index and the condition `c < n`
 
 races.return_before_ones_own_store
-    thread 5 of block 0 reads shared part[3] at k.cu:6 before anything wrote it
+    thread 5 of block 0 reads shared part[3] at k.cu:6 before it was written
     → threads that return in line 4 never write their elements: let every thread of the block store something, 0
       for a sum, and return only after the last barrier
 
@@ -503,21 +505,19 @@ races.fence_before_the_signal
 
 races.volatile_orders_nothing
     the answer depends on the order in which warps and blocks run: in another order that a GPU may choose, two
-    threads access the same address, and nothing orders them; look at line 4 (volatile write) and line 6
-    (volatile read)
+    threads access the same address without an order; look at line 4 (volatile write) and line 6 (volatile read)
     → `volatile` lets no thread wait for another. Between threads of a block put a __syncthreads(), within one
       warp a __syncwarp(). To hand values to another block, put a __threadfence() before the atomic or the flag
       that tells about them
 
 races.no_order_of_atomics
     the answer depends on the order in which warps and blocks run: in another order that a GPU may choose, two
-    threads access the same address, and nothing orders them; look at line 4 (volatile write) and line 6
-    (volatile read)
+    threads access the same address without an order; look at line 4 (volatile write) and line 6 (volatile read)
     → an atomic is one step, but nothing holds two of them together, and no block knows that it is the last:
       change the element with one atomic, and let the block that draws the last ticket do what is left
 
 races.zeros_before_it_is_added_to
-    thread 5 of block 0 reads global memory at k.cu:4 before anything wrote it
+    thread 5 of block 0 reads global memory at k.cu:4 before it was written
     → an atomic changes what is there, and outputs and scratch arrays start with garbage values: clear the array
       in a `// zero` line before the launch
 
@@ -531,7 +531,7 @@ races.one_writer_is_enough
     → harmless here, but one writer is enough
 
 races.write_before_the_read
-    thread 5 of block 0 reads shared part[3] at k.cu:4 before anything wrote it
+    thread 5 of block 0 reads shared part[3] at k.cu:4 before it was written
     → write every element before it is read
 
 copies.group_that_is_never_closed
@@ -621,7 +621,7 @@ faults.bounds_of_the_launch
       the kernel's name
 
 faults.how_to_assemble
-    registers, and what a GPU would refuse, were not checked: ptxas is not installed
+    registers, and limits of a GPU that only ptxas knows, were not checked: ptxas is not installed
     → install it
 
 faults.pointer_of_the_launch_line
@@ -673,22 +673,22 @@ faults.less_local_memory
       array
 
 faults.barrier_that_counts_more
-    deadlock: thread 5 of block 0 waits at k.cu:4 for threads that never come; 32 of 64 threads have come to
+    deadlock: thread 5 of block 0 waits at k.cu:4 for threads that never arrive; 32 of 64 threads have reached
     barrier 1; so the kernel never ends
     → every thread that the barrier counts must reach it
 
 faults.object_that_nobody_initialised
-    deadlock: thread 5 of block 0 waits at k.cu:4 for the barrier object bar, which nothing has initialised
+    deadlock: thread 5 of block 0 waits at k.cu:4 for the barrier object bar, which was never initialised
     → let one thread init() it, and put a __syncthreads() after that
 
 faults.arrivals_of_each_phase
-    deadlock: thread 5 of block 0 waits at k.cu:4 for a phase of the barrier object bar that never ends; 3 of
-    the 64 arrivals that it expects have come, and no more do
+    deadlock: thread 5 of block 0 waits at k.cu:4 for a phase of the barrier object bar that never ends; it
+    expects 64 arrivals, and gets only 3
     → the count that the object is initialised with must be the number of arrivals in each phase; a thread that
       leaves must arrive_and_drop() (in a pipeline: producer_commit(), consumer_release(), quit())
 
 faults.same_grid_sync_for_all
-    deadlock: thread 5 of block 0 waits in grid.sync() at k.cu:4 for blocks that never come to it
+    deadlock: thread 5 of block 0 waits in grid.sync() at k.cu:4 for blocks that never reach it
     → every block must reach the same grid.sync(), also one that has nothing left to do: no return before it
 
 faults.no_return_before_grid_sync
@@ -697,7 +697,7 @@ faults.no_return_before_grid_sync
     → a thread without work must reach grid.sync() as well: put an if around the work, and no return before it
 
 faults.who_should_write_it
-    deadlock: thread 5 of block 0 waits at k.cu:4 for a change of flags[0]; nobody who could write it is running
+    deadlock: thread 5 of block 0 waits at k.cu:4 for a change of flags[0]; no running thread could write it
     → look for who should write it: it may wait itself, may have ended before, or may never come to the line
 
 faults.mask_of_those_that_come
@@ -714,19 +714,19 @@ faults.fine_while_unused
     → harmless here; where such a value is used, all lanes of the warp must execute the shuffle
 
 faults.read_what_is_written
-    thread 5 of block 0 reads partial[5] at k.cu:4, where nothing was written: nothing promises what is there.
-    No output depends on it
+    thread 5 of block 0 reads partial[5] at k.cu:4, which was never written: the value is undefined, but no
+    output depends on it
     → harmless here; read only what has been written before
 
 faults.variables_as_they_were
-    this is a second launch, after a first one that was right: `__device__` variables keep what a launch leaves
-    there
+    this is a second launch, after a first one that was right: `__device__` variables keep their values between
+    launches
     → give each `__device__` variable its first value back before the kernel ends (the block that comes last can
       do that; atomicInc(&count, gridDim.x - 1) counts back to 0), or keep it in an array that a `// zero` line
       clears
 
 faults.own_lane_in_the_mask
-    thread 5 of block 0 executes bar.warp.sync at k.cu:4 with a mask that does not name it
+    thread 5 of block 0 executes bar.warp.sync at k.cu:4 with a mask that does not include its own lane
     → bit l of the mask stands for lane l, and each thread that executes the line needs its bit: where the whole
       warp does, the mask is 0xffffffff
 

@@ -82,7 +82,7 @@ RACY = Verdict(
     cases=(CaseResult({"n": 1}, "passed"), CaseResult({"n": 33}, "failed", "race", values="exact")),
     diagnostics=(
         RACE,
-        Diagnostic("uninitialised_read", "dst[3] was read before anything wrote it", severity="warning", line=12),
+        Diagnostic("uninitialised_read", "dst[3] was read before it was written", severity="warning", line=12),
     ),
     file="reduce_v3.cu",
     next_step="Put a barrier between the two accesses.",

@@ -39,7 +39,7 @@ _ON_THE_SIMULATOR = "`--backend sim` names the array, the index, the thread and 
 FAULTS: dict[str, Fault] = {
     "illegaladdress": Fault(
         "out_of_bounds",
-        "a thread read or wrote an address that belongs to no array",
+        "a thread read or wrote an address outside all arrays",
         f"an index is far out of range, or a pointer is null; {_ON_THE_SIMULATOR}",
     ),
     "misalignedaddress": Fault(
@@ -50,7 +50,7 @@ FAULTS: dict[str, Fault] = {
     "invalidaddressspace": Fault(
         "invalid_address_space",
         "an instruction for one memory space was given an address of another",
-        "a pointer into shared or local memory was used where global memory is meant, or the other way round",
+        "a pointer to shared or local memory was used for global memory, or vice versa",
     ),
     "illegalinstruction": Fault("trap", "the kernel stopped itself with a trap", _ON_THE_SIMULATOR),
     "assert": Fault("assert", "an assert in the kernel failed", _ON_THE_SIMULATOR),
@@ -59,11 +59,11 @@ FAULTS: dict[str, Fault] = {
     "hardwarestackerror": Fault(
         "stack_overflow", "a thread overflowed its call stack", "look for recursion that does not end"
     ),
-    "invalidpc": Fault("invalid_pc", "a thread jumped to an address that holds no code"),
+    "invalidpc": Fault("invalid_pc", "a thread jumped to an address without code"),
     "launchoutofresources": Fault(
         "launch",
         "the block does not fit: its threads need more registers than an SM has",
-        "use fewer threads a block, or __launch_bounds__(threads) so that the compiler uses fewer registers",
+        "use fewer threads per block, or __launch_bounds__(threads), so that the compiler uses fewer registers",
     ),
     "cooperativelaunchtoolarge": Fault(
         "launch",
@@ -73,7 +73,7 @@ FAULTS: dict[str, Fault] = {
     "invalidconfiguration": Fault("launch", "CUDA refuses this grid and block"),
     "invalidvalue": Fault("launch", "CUDA refuses this launch: a size is outside what the GPU allows"),
     "invalidclustersize": Fault("launch", "CUDA refuses this cluster size"),
-    "memoryallocation": Fault("limit", "the program asks for more memory than this GPU has"),
+    "memoryallocation": Fault("limit", "the program needs more memory than this GPU has"),
 }
 """Keys are CUDA's names in lower case without prefix and underscores: so driver and runtime have the same names."""
 

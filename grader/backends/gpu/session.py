@@ -100,7 +100,7 @@ class ChildSession(Closing):
         except ChannelClosed:
             raise self._stop(self._died()) from None
         except ChannelBroken:
-            message = "the process that ran the submission answered with something that is no answer"
+            message = "the process that ran the submission sent an invalid answer"
             raise self._stop(SubmissionError("crash", message)) from None
         self._raise_if_bad(answer, keep_fault)
         return answer, arrays

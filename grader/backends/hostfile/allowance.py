@@ -40,12 +40,12 @@ class Allowance:
         if threads > MOST_THREADS:
             return f"has more than {MOST_THREADS} threads", FEWER_THREADS
         if memory_bytes > self._memory_bytes:
-            return f"holds more than {self._memory_bytes / 1e9:.2g} GB of memory", LESS_MEMORY
+            return f"uses more than {self._memory_bytes / 1e9:.2g} GB of memory", LESS_MEMORY
         return "", ""
 
 
 FEWER_THREADS = f"start fewer threads, and join them: a process may have {MOST_THREADS} at once"
-LESS_MEMORY = "let go of what is no longer needed, and make no copies of whole arrays that you keep"
+LESS_MEMORY = "free memory that is no longer needed, and do not keep copies of whole arrays"
 
 
 class TooManyThreads(BaseException):

@@ -200,7 +200,7 @@ def process_died(
     ``otherwise`` is the next step for signals that have none of their own.
     """
     how = f"exit status {status}" if signal is None else _MEANS.get(signal, signal)
-    message = f"the process of {file} ended in the middle of it: {how}{_place(file, line)}"
+    message = f"the process of {file} ended while it was running: {how}{_place(file, line)}"
     at = f" at line {line}" if line else ""
     hint = _MUST_RETURN if signal is None else _NEXT.get(signal, otherwise or _MUST_RETURN)
     found = Diagnostic("crash", message, file=file, line=line, hint=hint.format(at=at))
@@ -230,16 +230,15 @@ _MEANS: Mapping[str, str] = {
     "SIGBUS": "SIGBUS, a wrong address",
     "SIGABRT": "SIGABRT, a library gave up",
 }
-_MUST_RETURN = "setup() and run() must return: take out what ends the process{at}"
+_MUST_RETURN = "setup() and run() must return: remove the statement that ends the process{at}"
 _ADDRESS = (
-    "check what was passed{at}: one of the addresses is not in the host's memory, or more bytes were asked for than "
-    "there are"
+    "check the arguments{at}: one of the addresses is not in host memory, or the size is larger than the memory there"
 )
 _NEXT: Mapping[str, str] = {
     "SIGSEGV": _ADDRESS,
     "SIGBUS": _ADDRESS,
-    "SIGABRT": "look at what was printed before, and at what was passed{at}: mostly something was written beyond the "
-    "end of its memory",
-    "SIGKILL": "let it take less memory: the system ends a process like this when there is no more",
+    "SIGABRT": "look at the output before, and at the arguments{at}: the usual cause is a write past the end of an "
+    "allocation",
+    "SIGKILL": "let it use less memory: the system ends a process like this when there is no more",
 }
 """The next step, by the signal."""

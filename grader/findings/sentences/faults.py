@@ -19,13 +19,13 @@ PLAIN = {
     "undefined",
     "unused_lane": "{w.who} reads lane {facts[detail][0]} at {w.here}, which does not take part: the value is "
     "undefined, but no output depends on it",
-    "bad_mask": "{w.who} executes {facts[instruction]} at {w.here} with a mask that does not name it",
-    "second_launch": "this is a second launch, after a first one that was right: `__device__` variables keep what a "
-    "launch leaves there",
-    "uninitialised_read": "{w.who} reads {w.array} at {w.here} before anything wrote it",
-    "unused_read": "{w.who} reads {w.array} at {w.here}, where nothing was written: nothing promises what is there. "
-    "No output depends on it",
-    "unassembled": "registers, and what a GPU would refuse, were not checked: {facts[why]}",
+    "bad_mask": "{w.who} executes {facts[instruction]} at {w.here} with a mask that does not include its own lane",
+    "second_launch": "this is a second launch, after a first one that was right: `__device__` variables keep their "
+    "values between launches",
+    "uninitialised_read": "{w.who} reads {w.array} at {w.here} before it was written",
+    "unused_read": "{w.who} reads {w.array} at {w.here}, which was never written: the value is undefined, but no "
+    "output depends on it",
+    "unassembled": "registers, and limits of a GPU that only ptxas knows, were not checked: {facts[why]}",
 }
 """Sentences of kinds that need only the thread, the place and a fact."""
 
@@ -104,8 +104,8 @@ def barrier_divergence(w: Words) -> str:
         )
     if w.found.cause == "left":
         return (
-            f"barrier divergence: the barrier at {w.here} stands in a branch; {w.thread(second.thread)} waits there, "
-            f"{w.thread(first.thread)} of the same warp never comes, so the kernel never ends"
+            f"barrier divergence: the barrier at {w.here} is in a branch; {w.thread(second.thread)} waits there, "
+            f"{w.thread(first.thread)} of the same warp never reaches it, so the kernel never ends"
         )
     return (
         f"barrier divergence: threads of one block wait at different barriers, {w.thread(first.thread)} at "
@@ -122,22 +122,22 @@ def deadlock(w: Words) -> str:
 
 def _at_barrier(w: Words) -> str:
     barrier, arrived, expected = w.fact("detail")
-    of = f"; {arrived} of {expected} threads have come to barrier {barrier}" if expected else ""
-    return f"at {w.here} for threads that never come{of}; so the kernel never ends"
+    of = f"; {arrived} of {expected} threads have reached barrier {barrier}" if expected else ""
+    return f"at {w.here} for threads that never arrive{of}; so the kernel never ends"
 
 
 def _at_unset_object(w: Words) -> str:
-    return f"at {w.here} for the barrier object {w.name}, which nothing has initialised"
+    return f"at {w.here} for the barrier object {w.name}, which was never initialised"
 
 
 def _at_object(w: Words) -> str:
     arrived, expected = w.fact("detail")
-    came = f"{arrived} of the {expected} arrivals that it expects have come, and no more do"
+    came = f"it expects {expected} arrivals, and gets only {arrived}"
     return f"at {w.here} for a phase of the barrier object {w.name} that never ends; {came}"
 
 
 def _at_grid_sync(w: Words) -> str:
-    return f"in grid.sync() at {w.here} for blocks that never come to it"
+    return f"in grid.sync() at {w.here} for blocks that never reach it"
 
 
 def _for_memory(w: Words) -> str:
@@ -146,7 +146,7 @@ def _for_memory(w: Words) -> str:
     waits = f"at {w.here} for a change of {w.array}"
     if blocks <= resident or other == UNKNOWN:
         only = f"; only {resident} of the {blocks} blocks can be resident at once, and" if blocks > resident else ";"
-        return f"{waits}{only} nobody who could write it is running"
+        return f"{waits}{only} no running thread could write it"
     at_once = f"but only {resident} of the launch's {blocks} blocks can be resident at once"
     return f"{waits}, which depends on block {other}; {at_once}"
 

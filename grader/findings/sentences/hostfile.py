@@ -127,7 +127,7 @@ def use_after_free(found: Finding) -> str:
     line = found.facts["gone_at"]
     gone = {
         "freed": f"which was freed{on_line(line)}",
-        "dropped": f"which nobody holds any more{since_line(line)}",
+        "dropped": f"which no variable refers to any more{since_line(line)}",
         "unpinned": f"which was unpinned{on_line(line)} before the copy was done",
     }[found.cause]
     return f"{_accused(found)} uses {found.facts['memory']}, {gone}"
@@ -169,7 +169,7 @@ def argument_type(found: Finding) -> str:
 def read_too_early(found: Finding) -> str:
     return (
         f"the host wrote {found.facts['memory']} while {_accused(found)} was still queued, which writes "
-        f"{found.facts['result']}: if it computed the one from the other, it read too early"
+        f"{found.facts['result']}: if it computed the first from the second, it read too early"
     )
 
 
@@ -178,8 +178,8 @@ def not_captured(found: Finding) -> str:
     begun = found.facts["begun"]
     line = f" (begin_capture{on_line(begun)})" if begun else ""
     return (
-        f"{_accused(found)} was {queued} while stream {found.facts['captured']} was being captured{line}: it was done "
-        "then and there, and is not in the graph"
+        f"{_accused(found)} was {queued} while stream {found.facts['captured']} was being captured{line}: it ran at "
+        "once, and is not in the graph"
     )
 
 
@@ -195,20 +195,19 @@ def unwritten_copy(found: Finding) -> str:
     facts = found.facts
     line = f", allocated at line {facts['allocated_at']}" if facts["allocated_at"] else ""
     name = f"{facts['memory']}{line}," if facts["has_name"] or not line else facts["memory"]
-    return f"{_accused(found)} brought {bytes_words(facts['bytes'])} of {name} that nothing had written"
+    return f"{_accused(found)} copied {bytes_words(facts['bytes'])} of {name} that were never written"
 
 
 def brought_elsewhere(found: Finding) -> str:
     line = in_brackets(f"line {found.line}" if found.line else "")
     amount = bytes_words(found.facts["bytes"])
-    return f"run() brought {amount} to another array{line}, and nothing to {found.array}"
+    return f"run() copied {amount} to another array{line}, and nothing to {found.array}"
 
 
 def staged(found: Finding) -> str:
     return (
-        f"the host itself moved {bytes_words(found.facts['bytes'])} in run(): to pinned allocations, or to outputs. A "
-        "processor core is slower at that than the link; the arrays themselves can be pinned, once, in setup "
-        "(hostRegister)"
+        f"the host itself copied {bytes_words(found.facts['bytes'])} in run(): to pinned allocations, or to outputs. A "
+        "CPU core copies more slowly than the link; pin the arrays themselves instead, once, in setup (hostRegister)"
     )
 
 
@@ -240,7 +239,7 @@ def l2_window(found: Finding) -> str:
     if found.cause == "taken_away":
         return f"{window} of {name} was taken away before this run's kernels were launched"
     if found.cause == "set_late":
-        return f"{window} of {name} was set behind the launches: it holds for later ones"
+        return f"{window} of {name} was set after the launches: it holds only for later ones"
     if found.cause == "other_stream":
         there = f": they are on {stream(*facts['busy'][0])}" if facts["busy"] else ""
         return f"{window} belongs to {name}, and no kernel is launched there{there}"
@@ -259,12 +258,12 @@ _KEEPS_LESS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"no part of L2 is set aside (cudaLimitPersistingL2CacheSize is 0{since_line(f['since'])})"
     ),
     "no_hit_ratio": lambda f: "its hitRatio is 0, as in a new cudaStreamAttrValue",
-    "no_memory": lambda f: "its base_ptr lies in no memory of this GPU",
-    "too_long": lambda f: f"it ends behind {f['memory']}",
-    "not_read": lambda f: f"it lies on {f['memory']}, and no kernel that was launched with it reads there",
-    "read_end_to_end": lambda f: f"it lies on {f['memory']}, which kernels read from end to end",
+    "no_memory": lambda f: "its base_ptr is not in this GPU's memory",
+    "too_long": lambda f: f"it extends past the end of {f['memory']}",
+    "not_read": lambda f: f"it covers {f['memory']}, but no kernel that was launched with it reads that",
+    "read_end_to_end": lambda f: f"it covers {f['memory']}, which kernels read from end to end",
     "too_short": _too_short,
-    "hit_ratio": lambda f: f"its hitRatio is {f['hit_ratio']:.3g}, and no more of it asks to stay",
+    "hit_ratio": lambda f: f"its hitRatio is {f['hit_ratio']:.3g}, so that only this part of it stays",
     "little_set_aside": lambda f: (
         f"it has {bytes_words(f['bytes'])}, and only {bytes_words(f['set_aside'])} of L2 is set aside"
     ),
@@ -291,7 +290,7 @@ def _default_stream(facts: Mapping[str, Any]) -> str:
 def _host_waits(facts: Mapping[str, Any]) -> str:
     count, lines = facts["count"], _lines(facts["lines"])
     there = f"There {'was' if count == 1 else 'were'} {count} wait{'s' * (count > 1)} of the host"
-    return f"{there} before it queued more{f', at {lines}' if lines else ''}: the GPU runs dry meanwhile"
+    return f"{there} before it queued more{f', at {lines}' if lines else ''}: the GPU is idle meanwhile"
 
 
 def _stage_by_stage(facts: Mapping[str, Any]) -> str:
@@ -299,19 +298,19 @@ def _stage_by_stage(facts: Mapping[str, Any]) -> str:
     what = "all their copies in before the first kernel" if first else "all their kernels before the first copy out"
     where = in_brackets(_lines(facts["lines"]))
     holds = "holds" if facts["count"] == 1 else "hold"
-    return f"{counted(facts['count'], 'stream')} {holds} {what}{where}: a stream keeps its order"
+    return f"{counted(facts['count'], 'stream')} {holds} {what}{where}: a stream runs its operations in order"
 
 
 def _few_pieces(facts: Mapping[str, Any]) -> str:
     kernels = facts["kernels"]
     return (
-        f"{counted(kernels, 'kernel')} {'does' if kernels == 1 else 'do'} all of the work: nothing goes on beside the "
-        "first copy in, nor beside the last copy out, and these are long"
+        f"{counted(kernels, 'kernel')} {'does' if kernels == 1 else 'do'} all of the work: nothing overlaps with the "
+        "first copy in, nor with the last copy out, and these are long"
     )
 
 
 _IN_THE_WAY: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "one_stream": lambda f: "All of it is on one stream, which does one thing after another",
+    "one_stream": lambda f: "Everything is on one stream, which runs its operations in order",
     "default_stream": _default_stream,
     "host_waits": _host_waits,
     "stage_by_stage": _stage_by_stage,

@@ -76,7 +76,7 @@ def test_a_timed_output_that_is_wrong_is_wrong_and_says_where(timer):
 def test_a_variant_that_ends_the_process_does_not_end_the_sweep(timer):
     found = timer.time(variant("wild"), 5)
     assert found.word == "out_of_bounds"
-    assert "belongs to no array" in found.reason
+    assert "outside all arrays" in found.reason
     assert timer.time(variant("honest"), 5).word == RIGHT
     assert len(timer.started) == 2
 

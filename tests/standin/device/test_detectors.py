@@ -288,25 +288,25 @@ refused.: cudaDeviceSetLimit was refused: cudaErrorInvalidValue: no; cuda.bindin
 → no advice
 
 not_captured.: kernel twice on the default stream (k_host.py:11) was launched while stream 1 was being
-  captured (begin_capture on line 10): it was done then and there, and is not in the graph
+  captured (begin_capture on line 10): it ran at once, and is not in the graph
 → hostfile.capture_it: put it inside `with stream:`, with the stream that is being captured
 
 no_kernel_in_graph.: the graph that is launched here (captured from line 10 on) holds nothing
 → hostfile.launch_inside_the_capture: a launch becomes part of the graph inside `with stream:`, between
   begin_capture() and end_capture()
 
-unwritten_copy.: the copy on the default stream (k_host.py:10) brought 3.91 KiB of the device copy of out,
-  allocated at line 3, that nothing had written
+unwritten_copy.: the copy on the default stream (k_host.py:10) copied 3.91 KiB of the device copy of out,
+  allocated at line 3, that were never written
 → hostfile.a_kernel_writes_first: a kernel has to write that memory first: see that it is launched before
   the copy, and gets this array
 
-brought_elsewhere.: run() brought 3.91 KiB to another array (line 10), and nothing to out
+brought_elsewhere.: run() copied 3.91 KiB to another array (line 10), and nothing to out
 → hostfile.into_the_given_array: write into the out that setup() got: `.get(out=out)`, or `out[:] = …`; a
   new array under the same name is another one
 
 read_too_early.: the host wrote managed memory allocated at line 7 while kernel twice on the default stream
-  (k_host.py:10) was still queued, which writes managed memory allocated at line 6: if it computed the one
-  from the other, it read too early
+  (k_host.py:10) was still queued, which writes managed memory allocated at line 6: if it computed the first
+  from the second, it read too early
 → hostfile.wait_for_the_kernel: wait for the kernel before the host reads what it writes:
   `stream.synchronize()`
 
@@ -330,11 +330,11 @@ page_faults.in_part: the most came when kernel twice on the default stream (k_ho
   of 512 KiB
 → hostfile.prefetch_all_of_it: prefetch all that the kernel uses: the size counts bytes (`nbytes`)
 
-staged.: the host itself moved 3.86 KiB in run(): to pinned allocations, or to outputs. A processor core is
-  slower at that than the link; the arrays themselves can be pinned, once, in setup (hostRegister)
+staged.: the host itself copied 3.86 KiB in run(): to pinned allocations, or to outputs. A CPU core copies
+  more slowly than the link; pin the arrays themselves instead, once, in setup (hostRegister)
 → no advice
 
-no_overlap.one_stream: All of it is on one stream, which does one thing after another. Queueing 30
+no_overlap.one_stream: Everything is on one stream, which runs its operations in order. Queueing 30
   operations took the host 97 % of the time.
 → hostfile.side_by_side: use a few streams
 
@@ -344,14 +344,14 @@ no_overlap.default_stream: 5 copies in and 5 kernels and 5 copies out are on the
 → hostfile.side_by_side: launch the kernel inside `with stream:`, on the stream that is meant for it;
   streams made with non_blocking=True do not wait for the default stream
 
-no_overlap.host_waits: There were 9 waits of the host before it queued more, at line 14: the GPU runs dry
+no_overlap.host_waits: There were 9 waits of the host before it queued more, at line 14: the GPU is idle
   meanwhile.
 → hostfile.side_by_side: queue everything first, and wait once, at the end of run(); `get` waits, too,
   unless it is told blocking=False. What has to come first on another stream, let that stream wait for an
   event
 
-no_overlap.few_pieces: 3 kernels do all of the work: nothing goes on beside the first copy in, nor beside
-  the last copy out, and these are long. Queueing 9 operations took the host 93 % of the time.
+no_overlap.few_pieces: 3 kernels do all of the work: nothing overlaps with the first copy in, nor with the
+  last copy out, and these are long. Queueing 9 operations took the host 93 % of the time.
 → hostfile.side_by_side: cut the work into a few dozen chunks\
 """)
 

@@ -173,7 +173,7 @@ class HostfileSession(ChildSession):
         seconds = time.perf_counter() - start
         if not ended:
             self._await(SETTLE_S)  # raises what went wrong
-            raise self._stop(SubmissionError("crash", "the process that ran the host file failed and does not say how"))
+            raise self._stop(SubmissionError("crash", "the process that ran the host file failed and gave no reason"))
         return seconds
 
     def _watched_for(self, allowed_s: float) -> float:
@@ -199,8 +199,8 @@ class HostfileSession(ChildSession):
         if not self._name:
             return super()._hung(seconds)
         hint = (
-            "look for a loop that does not end, in it or in a kernel, and for a wait for what nobody has queued; if it "
-            f"only has much to do, `--timeout {math.ceil(2 * self.limits.total_s)}` gives it more time"
+            "look for a loop that does not end, in it or in a kernel, and for a wait for an operation that was never "
+            f"queued; if it only needs more time, use `--timeout {math.ceil(2 * self.limits.total_s)}`"
         )
         message = self._too_long(self._name, seconds)
         return process_hung(self._name, where(self._child, self._files, self._name), message, hint)

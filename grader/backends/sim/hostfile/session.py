@@ -248,7 +248,7 @@ class HostfileSimSession(Closing):
         except ChannelTimeout:
             raise self._stop(self._hung(limit)) from None
         except ChannelBroken:
-            message_ = "the process that ran the host file answered with something that is no answer"
+            message_ = "the process that ran the host file sent an invalid answer"
             raise self._stop(SubmissionError("crash", message_)) from None
         except ChannelClosed:
             raise self._stop(self._died()) from None
@@ -265,7 +265,7 @@ class HostfileSimSession(Closing):
         if not self._calls and limit.is_starved():  # one that calls waits for answers, not for a processor
             return limit.busy_machine()
         pair = self._pair
-        message = f"the host file did not come back within {self._limits.launch_s:.3g} s"
+        message = f"the host file did not return within {self._limits.launch_s:.3g} s"
         hint = "look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
         return process_hung(self._name, where(pair.host, pair.files, self._name), message, hint)
 

@@ -119,9 +119,9 @@ def test_leaving_the_process_is_a_crash(session):
     execution = session("import os\ndef setup(m, x, out): os._exit(7)\ndef run(): pass\n").run(case())
     assert execution.failure == "crash"
     (found,) = execution.diagnostics
-    assert found.message == "the process of sums_host.py ended in the middle of it: exit status 7 (sums_host.py:2)"
+    assert found.message == "the process of sums_host.py ended while it was running: exit status 7 (sums_host.py:2)"
     assert (found.file, found.line) == ("sums_host.py", 2)
-    assert found.hint == "setup() and run() must return: take out what ends the process at line 2"
+    assert found.hint == "setup() and run() must return: remove the statement that ends the process at line 2"
 
 
 def test_leaving_the_process_in_a_run_is_a_crash(session):
@@ -134,9 +134,9 @@ def test_a_wrong_address_is_told_with_its_line_and_what_was_printed_before(sessi
     execution = session(source).run(case())
     assert (execution.failure, execution.printed) == ("crash", "so far\n")
     (found,) = execution.diagnostics
-    message = "the process of sums_host.py ended in the middle of it: SIGSEGV, a wrong address (sums_host.py:4)"
+    message = "the process of sums_host.py ended while it was running: SIGSEGV, a wrong address (sums_host.py:4)"
     assert (found.message, found.line) == (message, 4)
-    assert found.hint.startswith("check what was passed at line 4")
+    assert found.hint.startswith("check the arguments at line 4")
 
 
 def test_what_goes_to_standard_error_is_shown_in_the_order_of_what_is_printed(session):
@@ -238,7 +238,7 @@ def test_a_run_that_does_not_end_is_a_timeout(session):
     (found,) = execution.diagnostics
     assert found.message == "sums_host.py did not finish within 0.2 s (sums_host.py:3)"
     assert found.line == 3
-    assert "a wait for what nobody has queued" in found.hint
+    assert "a wait for an operation that was never queued" in found.hint
 
 
 def test_all_runs_together_have_a_limit_of_their_own(session):
@@ -354,7 +354,7 @@ def test_a_file_in_memory_is_there_for_the_driver_and_counts(session, monkeypatc
     assert session(HOLDS.replace("MIB", "1")).run(case()).failure is None
     execution = session(HOLDS.replace("MIB", "256")).run(case())
     assert execution.failure == "limit"
-    assert "host.py holds more than 0.27 GB of memory" in execution.diagnostics[0].message
+    assert "host.py uses more than 0.27 GB of memory" in execution.diagnostics[0].message
 
 
 def test_threads_beyond_the_limit_end_the_process(session):

@@ -453,13 +453,15 @@ def test_a_loop_without_end_is_a_timeout_that_names_its_line(session):
 
 
 DEATHS = {
-    "ctypes.string_at(12, 16)": ("SIGSEGV, a wrong address", "check what was passed at line 6"),
+    "ctypes.string_at(12, 16)": ("SIGSEGV, a wrong address", "check the arguments at line 6"),
     "cupy.cuda.runtime.memcpy(cupy.empty(4).data.ptr, 12, 16, 1)": (
-        "SIGSEGV, a wrong address", "check what was passed at line 6"
+        "SIGSEGV, a wrong address", "check the arguments at line 6"
     ),
-    "os.abort()": ("SIGABRT, a library gave up", "look at what was printed before, and at what was passed at line 6"),
-    "os._exit(0)": ("exit status 0", "setup() and run() must return: take out what ends the process at line 6"),
-    "os.kill(os.getpid(), 9)": ("SIGKILL", "let it take less memory"),
+    "os.abort()": ("SIGABRT, a library gave up", "look at the output before, and at the arguments at line 6"),
+    "os._exit(0)": (
+        "exit status 0", "setup() and run() must return: remove the statement that ends the process at line 6"
+    ),
+    "os.kill(os.getpid(), 9)": ("SIGKILL", "let it use less memory"),
 }  # fmt: skip
 
 
@@ -472,7 +474,7 @@ def test_a_process_that_dies_is_told_with_its_line_and_what_was_printed_before(s
     line = None if how == "SIGKILL" else 6  # nobody is asked
     place = f" (sums_host.py:{line})" if line else ""
     assert (found.file, found.line) == ("sums_host.py", line)
-    assert found.message == f"the process of sums_host.py ended in the middle of it: {how}{place}"
+    assert found.message == f"the process of sums_host.py ended while it was running: {how}{place}"
     assert found.hint.startswith(hint)
     assert execution.printed == "so far\nrunning\n"
 
@@ -517,7 +519,7 @@ def test_a_busy_machine_does_not_end_a_right_host_file(session, busy_machine):
 def test_a_host_file_that_sleeps_ends_at_the_walls_clock(session):
     source = "import time\ndef setup(m, x, out): pass\ndef run():\n    time.sleep(1e6)\n"
     found = fails(session(source, limits=replace(LIMITS, launch_s=0.3)).run(case()), "timeout")
-    assert found.message == "the host file did not come back within 0.3 s (sums_host.py:4)"
+    assert found.message == "the host file did not return within 0.3 s (sums_host.py:4)"
 
 
 def test_a_loop_of_calls_that_execute_nothing_is_the_host_files_own(session):
