@@ -55,6 +55,8 @@ class Array:
     # whether some cases pass a slice, which begins inside an allocation and is aligned to its elements only; else the
     # array begins at a multiple of 256 bytes, as memory from cudaMalloc does. The statement has to say it
     slices: bool = False
+    # whether a case has -infinity in half of the elements, as masks put it there. The statement has to say it
+    masked: bool = False
 
     @property
     def timed_values(self) -> Values:

@@ -17,6 +17,7 @@ Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC
 From a word to a value:
 
     exact, and every integer dtype:   low + ((uint64(x) * span) >> 32)   with span = exact_high - exact_low + 1 <= 2**32
+    masked, of arrays that may be:    the real value where x is odd, -infinity where x is even
     real, floating dtypes:            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
 
 The real formula is evaluated in float64: one rounded subtraction, one rounded product, one rounded sum (no fma; on a
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     _U64 = npt.NDArray[np.uint64]
 
-Kind = Literal["exact", "real", "unusual"]
+Kind = Literal["exact", "real", "unusual", "masked"]
 
 POISON_WORD = 0x7FFB7FFB
 """The 32-bit word that outputs and scratch arrays hold before the first launch, repeated over their bytes.
@@ -173,7 +174,13 @@ def _mapping(array: Array, values: Kind) -> Callable[[_U64], npt.NDArray[np.gene
         drawn = (values == "unusual" and array.unusual) or array.values
         base = float(drawn.low)
         scale = float(drawn.high) - base
-        return lambda words: base + scale * ((words >> np.uint64(8)).astype(np.float64) * 2.0**-24)
+
+        def real(words: _U64) -> npt.NDArray[np.generic]:
+            return base + scale * ((words >> np.uint64(8)).astype(np.float64) * 2.0**-24)
+
+        if values == "masked" and array.masked:
+            return lambda words: np.where(words & np.uint64(1), real(words), -np.inf)
+        return real
     low, high = array.values.exact_low, array.values.exact_high
     span = high - low + 1
     if not 1 <= span <= 1 << 32:

@@ -145,6 +145,15 @@ def test_real_values_are_uniform_on_their_interval() -> None:
     assert abs(got.std() - 8 / 12**0.5) < 0.05
 
 
+def test_half_of_a_masked_array_is_infinity() -> None:
+    array = EXERCISE.arrays[0]
+    masked, real = make_array(replace(array, masked=True), 4000, 3, "masked"), make_array(array, 4000, 3, "real")
+    infinite = np.isneginf(masked)
+    assert 1800 < infinite.sum() < 2200
+    assert np.array_equal(masked[~infinite], real[~infinite])
+    assert np.array_equal(make_array(array, 4000, 3, "masked"), real)
+
+
 def test_integer_arrays_hold_integers_in_real_cases_too() -> None:
     real, exact = make_inputs(EXERCISE, SIZE, 1, "real"), make_inputs(EXERCISE, SIZE, 1, "exact")
     assert np.array_equal(real["k"], exact["k"])

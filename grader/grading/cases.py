@@ -31,19 +31,24 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     """The small and the secret sizes, smallest first, each with exact values (if the exercise has them) and real ones.
 
     Then a secret size up to the simulated one, so that sizes between are tested; it and the simulated size also with
-    unusual values, if the exercise has them. The last cases have slices, if the exercise has them.
+    unusual values, if the exercise has them. The last cases have slices or masked elements, if the exercise has them.
     """
     from grader.inputs import unusual_kind
 
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
-    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=lambda size: math.prod(size.values()))
+    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=_elements)
     cases = tuple(Case(size, kind, small=True) for size in sizes for kind in kinds)
     if exercise.host:
         return cases
     larger = larger_secret_sizes(exercise, seed)
     unusual = (Case(size, kind) for size in (*larger, exercise.simulated) for kind in unusual_kind(exercise))
     slices = slice_cases(exercise, sizes[0], sizes[-1], kinds[0])
-    return (*cases, *(Case(size, kinds[0]) for size in larger), *unusual, *slices)
+    masked = [Case(max(exercise.small, key=_elements), "masked")] if any(a.masked for a in exercise.inputs) else []
+    return (*cases, *(Case(size, kinds[0]) for size in larger), *unusual, *slices, *masked)
+
+
+def _elements(size: Size) -> int:
+    return math.prod(size.values())
 
 
 SLICE_BYTES = 8

@@ -345,6 +345,13 @@ def test_slices_reach_the_backend_and_are_named_in_the_result(request_for):
     assert not sliced[-1]  # the one that is counted
 
 
+def test_an_array_that_may_be_masked_is_so_in_one_case():
+    exercise = replace(EXERCISE, arrays=(replace(EXERCISE.arrays[0], masked=True), EXERCISE.arrays[1]))
+    *others, case = small_cases(exercise, 1)
+    assert (case.size, case.values) == ({"n": 33}, "masked")
+    assert not any(other.values == "masked" for other in others)
+
+
 def test_every_exercise_without_exact_cases_has_a_second_distribution():
     for entry in load_catalog().exercises:
         exercise = entry.exercise

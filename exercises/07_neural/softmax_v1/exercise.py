@@ -15,7 +15,7 @@ EXERCISE = Exercise(
     order=701,
     idea="three passes over a row, its largest value subtracted first",
     arrays=(
-        Array("x", "float32", "rows*cols", values=WIDE, timed=ORDINARY, unusual=FAR_BELOW),
+        Array("x", "float32", "rows*cols", values=WIDE, timed=ORDINARY, unusual=FAR_BELOW, masked=True),
         Array("y", "float32", "rows*cols", role="out"),
     ),
     oracle="softmax:rows",
