@@ -95,7 +95,7 @@ class CaseRun:
 
 @dataclass(frozen=True)
 class SiteCounters:
-    """What one instruction did in one launch; ``site`` is its number in the kernel."""
+    """Counters of one instruction in one launch; ``site`` is its number in the kernel."""
 
     kernel: str
     site: int

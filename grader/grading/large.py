@@ -1,8 +1,8 @@
-"""A case with arrays of more than 2^32 elements: its buffers, and what three of its blocks show.
+"""A case with arrays of more than 2^32 elements: its buffers, and the check of three of its blocks.
 
-The arrays repeat a few rows, so that a machine need not have memory for them (`docs/design/026-large-arrays.md`). Most
-blocks do not run, and addresses share memory. So only this counts: a stray access; and a wrong value among those that
-were written, if each block computes its values alone. Where neither can be said, nothing is known.
+The arrays repeat a few rows, so that they need little memory (`docs/design/026-large-arrays.md`). Most blocks do not
+run, and addresses share memory. So only two errors count: a stray access; and a wrong value among the written ones, if
+each block computes its values alone. Otherwise nothing is known.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 BUDGET = 50_000_000
-"""Of instructions; one block that does all of the work comes to no end, and shows nothing."""
+"""The limit of instructions; a block that does all of the work exceeds it, and shows nothing."""
 
 WHOLE_BYTES = 32 << 20
-"""Up to here an array is made in full; longer ones repeat memory."""
+"""Arrays up to this size are allocated in full; larger ones repeat memory."""
 
 STRAY = ("out_of_bounds", "null", "misaligned")
 
@@ -42,7 +42,7 @@ def large_case(exercise: Exercise) -> Case | None:
 
 
 def large_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -> CaseRun:
-    """The first launch: others would read what most blocks have not written."""
+    """The request to run the first launch: later ones would read elements that most blocks have not written."""
     import numpy as np
 
     from grader.inputs import element_bytes, element_count
@@ -69,25 +69,25 @@ def _repeats(exercise: Exercise, case: Case) -> bool:
 
 
 def fits(plan: LaunchPlan) -> bool:
-    """Whether the plan's own arrays are not too large to be made."""
+    """Whether the plan's scratch arrays can be allocated."""
     from grader.c_types import DTYPE_BYTES
 
     return sum(DTYPE_BYTES[s.dtype] * s.count for s in plan.scratch) <= WHOLE_BYTES
 
 
 def certain(execution: Execution) -> Execution:
-    """The execution with stray accesses alone."""
+    """The execution with only its stray accesses."""
     found = tuple(one for one in execution.findings if one.kind in STRAY)
     return replace(execution, findings=found, failure=word_of_kind(found[0].kind) if found else None)
 
 
 def are_final(plan: LaunchPlan, execution: Execution) -> bool:
-    """Whether what the blocks have written is what they alone come to."""
+    """Whether each block computes its values alone, so that its written values are final."""
     return len(plan.steps) == 1 and not plan.scratch and not execution.unordered and execution.failure in (None, "race")
 
 
 def wrong_value(exercise: Exercise, case: Case, data: CaseData, outputs: Arrays, plan: LaunchPlan) -> Finding | None:
-    """The first wrong value among those that were written."""
+    """The finding on the first wrong value among the written ones; None if there is none."""
     import numpy as np
 
     from grader.compare import compare
@@ -102,7 +102,7 @@ def wrong_value(exercise: Exercise, case: Case, data: CaseData, outputs: Arrays,
         return None
     array = next(array for array in exercise.outputs if array.name == found.array)
     index, count, period = found.index or 0, element_count(array, case.size), outputs[array.name].size
-    index += (count - 1 - index) // period * period  # of those that share its memory the one of the last block
+    index += (count - 1 - index) // period * period  # of the elements with this memory, the one of the last block
     facts = {**found.facts, "size": dict(case.size), "elements": _most(exercise, case)}
     if facts["position"]:
         facts["position"] = divmod(index, size[array.count.rpartition("*")[2].strip()])

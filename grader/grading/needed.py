@@ -1,7 +1,7 @@
-"""Which of the instructions that an expectation counts the outputs need: only these satisfy an "at least".
+"""The instructions on which outputs depend: only these count for an expectation with "at least".
 
-Whether an instruction is needed is tried (docs/design/025-instructions-that-count.md): a case runs again with its
-result changed. It is needed if an output is another one then, if the run ends with a finding, or if it does not end.
+A trial decides whether an instruction is needed (docs/design/025-instructions-that-count.md): the case is repeated with
+the instruction's result changed. It is needed if an output changes, if the run ends with a finding, or does not end.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from grader.exercise import Exercise, Expect, Size
 
 TRIED = 6
-"""Instructions that are tried of each expectation, drawn by their share; where one is not needed, more are tried."""
+"""Instructions tried for each expectation, drawn by their share; if one is not needed, more are tried."""
 MOST_TRIED = 64
 INVERTED, ZERO = 1, 2
-"""How a result is changed: a maximum may survive the one, a sum the other."""
+"""The changes of a result: all bits inverted, or zero. A maximum may hide the one, a sum the other."""
 MOST_SPENT, SPENT_BY_ANY = 4, 1_000_000
-"""Of the budget, what a changed run may take: so many times the usual run's, and this besides."""
+"""The limit of instructions of a changed run: this multiple of the usual run's, plus a constant."""
 
 Instruction = tuple[str, int]
-"""A kernel's name, and the number of the instruction's site there."""
+"""A kernel's name, and the number of the instruction's site in it."""
 Idle = Callable[[Sequence[Instruction], bool], bool]
-"""Whether nothing changes with the results of these instructions: in the counted case (True), or in a small one."""
+"""Whether no output depends on these instructions: in the counted case (True), or in a small one."""
 
 
 @dataclass(frozen=True)
 class Unneeded:
-    """An expectation that is met only with instructions which no output needs.
+    """An expectation that is met only with instructions on which no output depends.
 
-    ``found`` is what the others make of the counter; ``unneeded`` of its instructions change no output.
+    ``found`` is the counter without them; ``unneeded`` is the number of these instructions.
     """
 
     expect: Expect
@@ -51,7 +51,7 @@ class Unneeded:
 
 
 def asked(exercise: Exercise) -> tuple[Expect, ...]:
-    """The expectations for which it matters: at least so much of what single instructions do."""
+    """The expectations with an "at least" on a counter of instructions."""
     if exercise.host:
         return ()
     return tuple(e for e in exercise.technique if e.at_least is not None and e.counter in OF_INSTRUCTIONS)
@@ -59,7 +59,7 @@ def asked(exercise: Exercise) -> tuple[Expect, ...]:
 
 @dataclass(frozen=True)
 class Trials:
-    """Runs with changed results, of a small case and of the counted one; each beside what it gave unchanged."""
+    """Runs with changed results, of a small case and of the counted one, compared with the unchanged runs."""
 
     session: Session
     small: tuple[CaseRun, Execution]
@@ -67,7 +67,7 @@ class Trials:
     known: dict[tuple[object, ...], bool] = field(default_factory=dict)
 
     def change_nothing(self, instructions: Sequence[Instruction], counted: bool) -> bool:
-        """Whether all outputs stay, bit for bit, when the results of these instructions change."""
+        """Whether no output changes, bit for bit, when the results of these instructions are changed."""
         key = (*instructions, counted)
         if key not in self.known:
             self.known[key] = self._change_nothing(instructions, *(self.counted if counted else self.small))
@@ -84,7 +84,7 @@ class Trials:
 
 
 class _Counted:
-    """An expectation's counter, instruction by instruction."""
+    """An expectation's counter by instruction."""
 
     def __init__(self, expect: Expect, sites: Sequence[SiteCounters], size: Size) -> None:
         self.expect = expect
@@ -96,18 +96,18 @@ class _Counted:
                 self.sites[site.kernel, site.site].append(site)
 
     def of(self, instructions: Iterable[Instruction]) -> float:
-        """The counter, if there were these instructions only, as the expectation asks for it."""
+        """The value of the counter for these instructions only, as the expectation compares it."""
         return combined(self.expect.counter, self._counters(instructions)) / self.per
 
     def suffice(self, instructions: Iterable[Instruction]) -> bool:
         return meets(self.expect, self.of(instructions))
 
     def share(self, one: Instruction) -> float:
-        """What a draw of instructions goes by: their part of the counter, or of what a ratio is weighted with."""
+        """The weight of an instruction in the draw: its part of the counter, or of the weight of a ratio."""
         return combined(self.definition.over or self.expect.counter, self._counters([one]))
 
     def helps(self, one: Instruction) -> bool:
-        """Whether the limit is nearer with this instruction than without it."""
+        """Whether the counter is nearer to the limit with this instruction than without it."""
         return self.definition.total == "sum" or self.suffice([one])
 
     def _counters(self, instructions: Iterable[Instruction]) -> list[Mapping[str, float]]:
@@ -115,12 +115,12 @@ class _Counted:
 
 
 def unneeded(expect: Expect, sites: Sequence[SiteCounters], size: Size, seed: int, idle: Idle) -> Unneeded | None:
-    """Return None where the expectation is met by instructions that are needed, as far as is tried, or not at all."""
+    """None if the expectation is met by needed instructions, as far as they are tried, or is missed anyway."""
     counted = _Counted(expect, sites, size)
     drawn = sorted(filter(counted.helps, counted.sites), key=lambda one: _lot(one, seed) / counted.share(one))
     needed = [one for one in counted.sites if one not in drawn]
     if not counted.suffice(counted.sites) or (counted.definition.total == "ratio" and not needed):
-        return None  # it is missed anyway; or each instruction alone would meet it
+        return None  # it is missed anyway, or each instruction alone would meet it
 
     dead: list[Instruction] = []
     doubted: list[Instruction] = []
@@ -138,11 +138,11 @@ def unneeded(expect: Expect, sites: Sequence[SiteCounters], size: Size, seed: in
             return None
     if doubted and idle(doubted, True):
         dead, doubted = dead + doubted, []
-    for one in doubted:  # some have their work only where there is more of it
+    for one in doubted:  # some have work only in a larger case
         (dead if idle([one], True) else needed).append(one)
         if counted.suffice(needed):
             return None
-    others = drawn[MOST_TRIED:]  # which count if most of those do that were tried
+    others = drawn[MOST_TRIED:]  # these count if most of the tried ones do
     if 2 * len(dead) < len(tried):
         needed += others
     if counted.suffice(needed):
@@ -153,5 +153,5 @@ def unneeded(expect: Expect, sites: Sequence[SiteCounters], size: Size, seed: in
 
 
 def _lot(one: Instruction, seed: int) -> float:
-    """Of each instruction; divided by its share, the smallest are a draw in proportion to the shares."""
+    """A random number for each instruction: the smallest, divided by their shares, are a draw weighted by shares."""
     return -math.log((1 + derive_seed(seed, "needed", *one)) / (1 << 64))

@@ -1,10 +1,10 @@
-"""A case runs again under other `Conditions`, of which its result must not depend.
+"""Repeating a case under other `Conditions`, on which its result must not depend.
 
-- **Undefined values.** A shuffle reads a lane which has left: CUDA lets a mask name such lanes, and tutorials do. Where
-  every run ends alike, bit for bit, nobody used the value. Or memory is read that nothing has written: then every run
-  must be right.
-- **The order** of warps, blocks and stores, where accesses are ordered by nothing (`docs/design/024-other-orders.md`).
-- **Module variables**, which hold what another case has left there.
+- **Undefined values.** A shuffle reads a lane that has ended: CUDA allows a mask with such lanes, and tutorials use
+  them. If all runs end alike, bit for bit, the value is not used. Or uninitialised memory is read: then every run must
+  be right.
+- **The order** of warps, blocks and stores, if accesses have no order (`docs/design/024-other-orders.md`).
+- **Module variables**, with the values that another case has left in them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from grader.launch import LaunchPlan
 
 OTHER_BYTES = (0x7B, 0xFB, 0)
-"""Repeated: large, very negative and zero, as an integer and as a floating-point number; the first run has NaN."""
+"""Bytes for uninitialised memory: large, very negative and zero, as integers and as floats; the first run has NaN."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A case that ran, before what was found is put into words. ``wrong`` tells of a wrong output."""
+    """A case that ran, with its findings. ``wrong`` is the finding on a wrong output."""
 
     case: Case
     plan: LaunchPlan
@@ -51,7 +51,7 @@ Again = Callable[[Conditions], Ran]
 
 
 def without_unused_lanes(session: Session, run: CaseRun, execution: Execution) -> Execution:
-    """The execution, with a warning in place of the error where no output depends on the lanes that are not there."""
+    """The execution, with a warning instead of the error if no output depends on inactive lanes."""
     errors = {found.kind for found in execution.findings if found.severity == "error"}
     if errors != {"inactive_lane"}:
         return execution
@@ -63,9 +63,9 @@ def without_unused_lanes(session: Session, run: CaseRun, execution: Execution) -
 
 
 def with_other_values(ran: Ran, again: Again) -> Ran:
-    """A right case that reads memory which nothing has written, with other values there: the run that is wrong, if any.
+    """A right case that reads uninitialised memory, repeated with other values in it: the wrong run, if there is one.
 
-    Else no output depends on them, and the finding is a warning.
+    Otherwise no output depends on the values, and the finding becomes a warning.
     """
     if not ran.is_right or not ran.found("uninitialised_read"):
         return ran
@@ -75,7 +75,7 @@ def with_other_values(ran: Ran, again: Again) -> Ran:
 
 
 def in_other_orders(ran: Ran, again: Again, orders: Sequence[str], file: str) -> Ran:
-    """A right case in these orders. Where a run ends for want of time or room, nothing is known."""
+    """A right case in these orders: the wrong run, if there is one. A run that exceeds time or memory is ignored."""
     for order in orders if ran.is_right else ():
         other = again(Conditions(order=order))
         if other.wrong is not None or other.word not in (None, "timeout", "limit"):
@@ -86,7 +86,7 @@ def in_other_orders(ran: Ran, again: Again, orders: Sequence[str], file: str) ->
 
 
 def after_another_case(again: Again, file: str) -> Ran:
-    """A case whose module variables hold what another case has left there, with a note on that."""
+    """A case with the module variables of the case before it, and a note on that."""
     ran = again(Conditions(keeps_state=True))
     note = Finding("second_launch", file=file)
     return replace(ran, execution=replace(ran.execution, findings=(*ran.execution.findings, note)))
@@ -106,7 +106,9 @@ def ends_alike(one: Execution, other: Execution, conditions: Conditions = USUAL)
 
 
 def _same(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic], word: int) -> bool:
-    """Bit for bit, but for what neither run has written: there the other one holds ``word``."""
+    """Whether both are equal bit for bit, except for elements that neither run has written: in ``other`` these are
+    ``word``.
+    """
     from grader.inputs import is_poison
 
     written = ~(is_poison(one) & is_poison(other, word))

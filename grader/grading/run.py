@@ -46,8 +46,8 @@ Timer = Callable[["Session"], Speed | None]
 class Job:
     """One submission on one backend. ``timer`` is called in the same session after all cases passed.
 
-    ``large`` is a case that is run last; ``given_kernel`` says that the `.cu` is the course's own; ``tell`` hears which
-    case is next.
+    ``large`` is a case that is run last; ``given_kernel``: the `.cu` is the course's own; ``tell`` is called with the
+    next case.
     """
 
     exercise: Exercise
@@ -63,7 +63,7 @@ class Job:
 
 
 def run_job(job: Job) -> BackendReport:
-    """Run the cases in order; the first that fails is the last, except that a race lets the others go on."""
+    """Run the cases in order, up to the first that fails; after a race the others are still run."""
     outcomes: list[CaseOutcome] = []
     stop: WarpgradeError | None = None
     speed: Speed | None = None
@@ -92,7 +92,7 @@ def run_job(job: Job) -> BackendReport:
 
 
 def _unneeded(job: Job, session: Session, outcomes: Sequence[CaseOutcome]) -> tuple[Unneeded, ...]:
-    """The expectations that only instructions meet which no output needs."""
+    """The expectations that are met only by instructions on which no output depends."""
     counted = next((one for one in outcomes if one.execution is not None and one.execution.sites), None)
     if counted is None or counted.execution is None:
         return ()
@@ -104,7 +104,7 @@ def _unneeded(job: Job, session: Session, outcomes: Sequence[CaseOutcome]) -> tu
             unneeded(expect, counted.execution.sites, counted.case.size, job.book.seed, trials.change_nothing)
             for expect in asked(job.exercise)
         ]
-    except SubmissionError:  # the time for all cases is over: what was found before stays true
+    except SubmissionError:  # the time for all cases is over: earlier findings remain true
         return ()
     return tuple(filter(None, found))
 
@@ -118,10 +118,10 @@ def _plan(job: Job, case: Case) -> LaunchPlan:
 
 
 def _timed(timer: Timer, session: Session) -> Speed | None:
-    """The timing. Raises SubmissionError where a timed launch shows a wrong output or a stray write."""
+    """The timing. Raises SubmissionError if a timed launch has a wrong output or a stray write."""
     try:
         speed = timer(session)
-    except Unsupported as error:  # the answer was right; it is this machine that cannot time it
+    except Unsupported as error:  # the answer is right, but this machine cannot time it
         return Speed("unsupported", error.message)
     if speed is not None and speed.word not in TIMING_WORDS:
         raise SubmissionError(speed.word, speed.detail, diagnostics=speed.diagnostics)
@@ -129,11 +129,11 @@ def _timed(timer: Timer, session: Session) -> Speed | None:
 
 
 def run_case(job: Job, session: Session, case: Case, number: int = 0, *, keeps_state: bool = False) -> CaseOutcome:
-    """Run one case, also under other conditions where these may change its result, and compare its outputs.
+    """Run one case, also under other conditions if these may change its result, and compare its outputs.
 
-    ``number`` says which of the other orders is this case's; with ``keeps_state`` its module variables hold what
-    another case has left there. A submission's own error is an outcome. Raises Unsupported, GraderFault, and
-    RefusedProgram, which is about no case.
+    ``number`` selects one of the other orders; with ``keeps_state`` its module variables keep the values of the case
+    before. A submission's own error is an outcome. Raises Unsupported, GraderFault, and RefusedProgram, which does not
+    belong to a case.
     """
     again, file = partial(_ran, job, session, case), job.compiled.program.name
     try:
@@ -149,8 +149,8 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0, *, keeps_s
 
 
 def _second_launches(job: Job, session: Session) -> Iterator[CaseOutcome]:
-    """A small and a large case with what another size has left in module variables, and with what other values of its
-    own size have left there. Ends with the first that fails.
+    """A small and a large case with the module variables of a case of another size, and of one of the same size with
+    other values. Ends with the first that fails.
     """
     larger = [case for case in job.cases if not (case.small or case.counters)]
     for case in (_largest(job), *larger[:1]):
@@ -164,7 +164,7 @@ def _second_launches(job: Job, session: Session) -> Iterator[CaseOutcome]:
 
 
 def _orders(job: Job, ran: Ran, number: int) -> Sequence[str]:
-    """The small cases take turns with the other orders; those of the largest size among them run in all of them."""
+    """The other orders of a case: small cases have one each, in turn; those of the largest small size have all."""
     orders = ran.execution.other_orders
     if not ran.case.small:
         return ()
@@ -185,13 +185,13 @@ def _ran(job: Job, session: Session, case: Case, conditions: Conditions = USUAL)
     word = failure_word(execution)
     ran = Ran(case, plan, execution, word, _wrong(job, case, data, plan, execution) if word in (None, "race") else None)
     unset = ran.found("uninitialised_read")
-    if ran.wrong is not None and (word == "race" or unset):  # which explains the values
+    if ran.wrong is not None and (word == "race" or unset):  # this explains the values
         return replace(ran, wrong=without_values(ran.wrong, unset=unset))
     return ran
 
 
 def _of_large_case(job: Job, session: Session, case: Case) -> CaseOutcome | None:
-    """What the large case shows, None if it does not show a fault; what ends its run is no fault."""
+    """The outcome of the large case if it shows an error, else None; a run that ends early is not an error."""
     data = job.book.data(case)
     try:
         plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
@@ -209,13 +209,13 @@ def _of_large_case(job: Job, session: Session, case: Case) -> CaseOutcome | None
 
 
 def _with_time(job: Job, session: Session, ran: Ran) -> Ran:
-    """A few integers agree by chance with what old inputs give: real values of the same size tell for certain."""
+    """The case with the time of its inputs. A few integers may agree by chance, so a case with real values decides."""
     wrong = ran.wrong
     if not job.exercise.host or wrong is None or ran.word or ran.case.values == "real" or "since" in wrong.facts:
         return ran
     try:
         again = _ran(job, session, replace(ran.case, values="real")).wrong
-    except WarpgradeError:  # what was found stays true
+    except WarpgradeError:  # the finding remains true
         return ran
     return (
         ran
@@ -225,7 +225,7 @@ def _with_time(job: Job, session: Session, ran: Ran) -> Ran:
 
 
 def _told(job: Job, ran: Ran) -> CaseOutcome:
-    """The outcome in words: of each finding its sentence, and the hint of the first rule that speaks."""
+    """The outcome, with the sentence and the hint of each finding."""
     execution, failed = ran.execution, ran.wrong is not None or ran.word is not None
     explains = ran.wrong is not None or ran.word in MISREAD_SHOWS
     reads = misreads(job.exercise, job.compiled, ran.plan) if explains else ()
@@ -246,7 +246,7 @@ def _told(job: Job, ran: Ran) -> CaseOutcome:
 
 
 def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Execution) -> Finding | None:
-    """What is wrong with the outputs, or with the inputs that should have stayed as they were."""
+    """The finding on a wrong output or a changed input; None if all are right."""
     from grader.compare import compare
 
     exercise = job.exercise
@@ -266,7 +266,7 @@ def _wrong(job: Job, case: Case, data: CaseData, plan: LaunchPlan, execution: Ex
 
 
 def _known_as(job: Job, plan: LaunchPlan, array: str | None) -> tuple[str, ...]:
-    """What the kernels call an array."""
+    """The names of an array in the kernels."""
     source = job.compiled.program.source
     pairs = (
         pair

@@ -1,10 +1,10 @@
-"""Technique: what the exercise expects of the simulator's counters, at the simulated size.
+"""Technique: the exercise's expectations on the simulator's counters, at the simulated size.
 
-    with_shape(submission, launches) -> launches      counters that follow from the launch's shape, not from running
+    with_shape(submission, launches) -> launches      adds counters of a launch's shape, which need no run
     evaluate(expect, launches, size, host_counters) -> Miss | None        pure
 
-A counter of the whole submission is made of its launches' as `grader.counters` says. What a host file did is counted
-once, for the whole run.
+A counter of the whole submission is combined from its launches as `grader.counters` says. Counters of a host file are
+for the whole run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GROWTH = 4
 
 @dataclass(frozen=True)
 class Shaped:
-    """A submission at one size on one device: all that the counters of a launch's shape are made of."""
+    """A submission at one size on one device: the data for counters of a launch's shape."""
 
     exercise: Exercise
     compiled: CompiledSubmission
@@ -50,8 +50,8 @@ def with_shape(what: Shaped, launches: Sequence[LaunchRecord]) -> tuple[LaunchRe
     """The launches with the counters of their shape added; docs/counters.md names them.
 
     `threads` and `shared_memory_bytes` are in every launch; `occupancy` (with `registers` and `spill_bytes`) and
-    `grid_growth`, which cost something, only where the exercise expects something of them. Raises Unsupported where
-    `occupancy` needs ptxas and there is none.
+    `grid_growth`, which take time, only if the exercise has an expectation on them. Raises Unsupported if `occupancy`
+    is needed and there is no ptxas.
     """
     expected = {expect.counter for expect in what.exercise.technique}
     static = {entry.name: entry.static_shared_bytes for entry in what.compiled.program.entries}
@@ -70,9 +70,9 @@ def with_shape(what: Shaped, launches: Sequence[LaunchRecord]) -> tuple[LaunchRe
 
 
 def _growth(what: Shaped) -> tuple[float, ...]:
-    """Blocks of each launch at `GROWTH` times the timed size over those at that size, where a cap has long set in.
+    """Blocks of each launch at `GROWTH` times the timed size ÷ blocks at that size, at which a cap has its effect.
 
-    Where the larger size cannot be launched (no int holds it, or no grid), the timed size is the larger one.
+    If the larger size cannot be launched (it is too large for an int or a grid), the timed size is the larger one.
     """
     size = what.exercise.timed or what.size
     for smaller in (size, {name: max(1, n // GROWTH) for name, n in size.items()}):
@@ -83,7 +83,7 @@ def _growth(what: Shaped) -> tuple[float, ...]:
 
 
 def _blocks(what: Shaped, size: Size) -> tuple[int, ...]:
-    """Blocks of each launch; none where a grid of that size cannot be launched."""
+    """Blocks of each launch; () if a grid of this size cannot be launched."""
     try:
         plan = resolve_launches(what.compiled.script, what.exercise, size, what.limits, what.compiled.program)
     except SubmissionError:
@@ -92,7 +92,7 @@ def _blocks(what: Shaped, size: Size) -> tuple[int, ...]:
 
 
 def _residency(launch: LaunchRecord, needs: Resources, shared_bytes: int) -> Mapping[str, float]:
-    """The occupancy on the simulated device, and what it was bought with: registers, and what did not fit into them."""
+    """The occupancy on the simulated device, with registers and spills."""
     registers, threads = max(needs.registers, 1), math.prod(launch.block)
     found = occupancy(SIMULATED, threads=threads, registers=registers, shared_bytes=shared_bytes)
     spilled = needs.spill_store_bytes + needs.spill_load_bytes
@@ -101,7 +101,7 @@ def _residency(launch: LaunchRecord, needs: Resources, shared_bytes: int) -> Map
 
 
 def question_of(launches: Sequence[LaunchRecord]) -> str:
-    """The command that explains the least occupied launch: what limits it, and what each resource would allow."""
+    """The command that explains the launch with the lowest occupancy: its limits by each resource."""
     least = min(launches, key=lambda launch: launch.counters.get("occupancy", math.inf))
     counters = least.counters
     words = f"--block {math.prod(least.block)} --registers {counters.get('registers', 1):.0f}"
@@ -113,9 +113,9 @@ def question_of(launches: Sequence[LaunchRecord]) -> str:
 
 @dataclass(frozen=True)
 class Miss:
-    """An expectation that was not met: what was found, and the source line that did the most harm.
+    """An expectation that is not met: the counter, and the worst source line.
 
-    ``found`` is what was counted ÷ ``per``, the value of ``expect.per`` at ``size``.
+    ``found`` is the counter ÷ ``per``, which is the value of ``expect.per`` at ``size``.
     """
 
     expect: Expect
@@ -130,9 +130,9 @@ class Miss:
 def evaluate(
     expect: Expect, launches: Sequence[LaunchRecord], size: Size, host: Mapping[str, float] | None = None
 ) -> Miss | None:
-    """Return None where what was counted meets ``expect``. Raises GraderFault for a counter that nobody counts.
+    """None if the counters meet ``expect``. Raises GraderFault for an unknown counter.
 
-    ``host`` is what the host file did; None where there is none.
+    ``host`` are the counters of the host file; None if there is none.
     """
     divisor = per(expect, size)
     found = total(expect.counter, launches, host) / divisor
@@ -145,20 +145,20 @@ def evaluate(
 
 
 def meets(expect: Expect, found: float) -> bool:
-    """Whether what was counted is within the limits; a ratio over nothing, which is not a number, never is."""
+    """Whether a value is within the limits; NaN, from a ratio with the denominator 0, never is."""
     enough = expect.at_least is None or found >= expect.at_least * (1 - 1e-9)
     return enough and (expect.at_most is None or found <= expect.at_most * (1 + 1e-9))
 
 
 def per(expect: Expect, size: Size) -> float:
-    """Return what the counter is divided by."""
+    """The number by which the counter is divided."""
     from grader.expressions import evaluate as value_of
 
     return float(value_of(expect.per, dict(size))) if expect.per else 1.0
 
 
 def total(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, float] | None = None) -> float:
-    """Return one counter of the whole submission."""
+    """One counter of the whole submission."""
     if counter in HOST_COUNTERS:
         if host is None:
             raise GraderFault(f"the exercise expects something of {counter!r}, and has no host file")
@@ -172,7 +172,7 @@ def total(counter: str, launches: Sequence[LaunchRecord], host: Mapping[str, flo
 
 
 def combined(counter: str, counted: Sequence[Mapping[str, float]]) -> float:
-    """Return one counter of several launches, or of several instructions, from those that have it."""
+    """One counter of several launches, or of several instructions, from those that have it."""
     values = [float(counters[counter]) for counters in counted]
     known = KERNEL_COUNTERS.get(counter)
     match known.total if known else "sum":
@@ -190,7 +190,7 @@ def combined(counter: str, counted: Sequence[Mapping[str, float]]) -> float:
 
 
 def _worst_line(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str | None, int | None, float | None]:
-    """Kernel, line and value: of the lowest line where more is wanted, else of the highest."""
+    """Kernel, line and value of the worst line: the lowest one for an "at least", else the highest."""
     lines = [
         (line.counters[expect.counter], line.line, launch.kernel)
         for launch in launches
@@ -208,12 +208,12 @@ def _worst_line(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str |
 
 
 def in_words(value: float) -> str:
-    """Return whole numbers in full, others with four significant digits."""
+    """Integers in full, other numbers with four significant digits."""
     return f"{value:.0f}" if value.is_integer() else f"{value:.4g}"
 
 
 def strictest(expectations: Sequence[Expect]) -> list[Expect]:
-    """Those that no other one of the same figure goes beyond: a step of a ladder inherits what it raises."""
+    """The strictest expectation on each counter: a step of a ladder inherits expectations and may raise them."""
     kept: dict[tuple[str, str, bool], Expect] = {}
     for one in expectations:
         figure = (one.counter, one.per, one.at_most is None)
@@ -229,7 +229,7 @@ def _asks(expect: Expect) -> float:
 def graded(
     expect: Expect, launches: Sequence[LaunchRecord], size: Size, host: Mapping[str, float] | None = None
 ) -> str:
-    """Return what was counted and what is asked for: ``sector efficiency is 0.99 (at least 0.95)``."""
+    """A counter and its limit: ``sector efficiency is 0.99 (at least 0.95)``."""
     divisor = per(expect, size)
     counted = Miss(expect, total(expect.counter, launches, host) / divisor, None, None, None, size, divisor)
     if math.isnan(counted.found):
@@ -238,7 +238,7 @@ def graded(
 
 
 def _found(miss: Miss) -> str:
-    """The counter and its value; of what a host file did the amount, with the size that it belongs to."""
+    """The counter and its value; for a counter of a host file the amount, with its size."""
     expect = miss.expect
     if expect.counter in HOST_COUNTERS:
         where = ", ".join(f"{name}={value}" for name, value in miss.size.items()) if expect.per else ""
@@ -250,7 +250,7 @@ def _found(miss: Miss) -> str:
 
 
 def _limit(miss: Miss) -> str:
-    """``at most 4``; of what a host file does the amount at this size: ``at most 128 (0.125*frames)``, or ``none``."""
+    """``at most 4``; of a host counter the amount at this size: ``at most 128 (0.125*frames)``, or ``none``."""
     expect = miss.expect
     limit = expect.at_least if expect.at_least is not None else expect.at_most
     assert limit is not None
@@ -265,7 +265,7 @@ def _limit(miss: Miss) -> str:
 
 
 def padding(unneeded: Unneeded, file: str) -> Finding:
-    """What was counted and what was not: the instructions that change no output."""
+    """The finding on an expectation that is met only by instructions on which no output depends."""
     expect = unneeded.expect
     rest = Miss(expect, unneeded.found, None, None, None)
     facts = {
@@ -277,9 +277,9 @@ def padding(unneeded: Unneeded, file: str) -> Finding:
 
 
 def finding(miss: Miss, file: str, note: Diagnostic | None = None, question: str = "") -> Finding:
-    """What was counted, what the step asks for, why, and the worst line of ``file``.
+    """The finding on a missed expectation: the counter, the limit, the reason, and the worst line of ``file``.
 
-    ``note`` says what stands in the way; ``question`` is the command that shows what limits the resident warps.
+    ``note`` is a finding on the cause; ``question`` is the command that shows what limits the resident warps.
     """
     expect = miss.expect
     facts: dict[str, Any] = {"found": _found(miss), "asked": _limit(miss), "why": expect.why, "hint": expect.hint}
@@ -290,6 +290,6 @@ def finding(miss: Miss, file: str, note: Diagnostic | None = None, question: str
     line = miss.line
     if note is not None:
         facts["note_hint"] = note.hint
-        if not kind_of(note.kind).beside:  # it is shown in these words alone
+        if not kind_of(note.kind).beside:  # it is shown only as a part of this finding
             facts["note"], line = note.message, note.line
     return Finding("technique", "missed", file=file, line=line, kernel=miss.kernel, counter=expect.counter, facts=facts)

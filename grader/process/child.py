@@ -109,9 +109,9 @@ class Child(Closing):
             return None
 
     def holds(self) -> tuple[int, int]:
-        """Its threads, and the most memory that it had: pages, shared ones too, and files without names that are open.
+        """Its threads, and its peak memory in bytes: pages, including shared ones, and open anonymous files.
 
-        (0, 0) where the system does not say.
+        (0, 0) if the system does not report them.
         """
         folder = Path(f"/proc/{self.pid}")
         try:
@@ -186,7 +186,7 @@ class Child(Closing):
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What a descriptor of another process is; None where it is no file, or was closed meanwhile."""
+    """The status of another process's descriptor; None if it is not a file, or was closed meanwhile."""
     with contextlib.suppress(OSError):
         status = path.stat()
         return status if stat.S_ISREG(status.st_mode) else None

@@ -178,7 +178,7 @@ _NETWORK: dict[str, Numbers] = {"socket": (41, 198), "socketpair": (53, 199)}
 _MEMORY_FILES: dict[str, Numbers] = {"memfd_create": (319, 279)}
 
 FORBIDDEN: dict[str, dict[str, Numbers]] = {
-    # Objects that outlive who made them, and hold memory that no limit of a process counts.
+    # Objects that outlive their process, with memory that no limit of a process counts.
     "System V IPC": {
         "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "shmdt": (67, 197), "semget": (64, 190),
         "semop": (65, 193), "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189),
@@ -189,7 +189,7 @@ FORBIDDEN: dict[str, dict[str, Numbers]] = {
         "mq_notify": (244, 184), "mq_getsetattr": (245, 185),
     },
     "keyrings": {"add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219)},
-    # Memory of the kernel's, or of the process's, that its limits do not see.
+    # Memory of the kernel or of the process that its limits do not count.
     "hidden memory": {"memfd_secret": (447, 447), "vmsplice": (278, 75)},
     "namespaces": {"unshare": (272, 97), "setns": (308, 268)},
     "mounts": {
@@ -199,7 +199,7 @@ FORBIDDEN: dict[str, dict[str, Numbers]] = {
         "statmount": (457, 457), "listmount": (458, 458), "name_to_handle_at": (303, 264),
         "open_by_handle_at": (304, 265), "fanotify_init": (300, 262),
     },
-    # Landlock does not know them: any file that this user owns could be closed to everybody, or opened.
+    # Attributes of files, which Landlock does not control: the user's files could be made inaccessible, or accessible.
     "attributes of files": {
         "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
         "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "setxattr": (188, 5), "lsetxattr": (189, 6),
@@ -211,7 +211,7 @@ FORBIDDEN: dict[str, dict[str, Numbers]] = {
         "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
         "process_madvise": (440, 440), "process_mrelease": (448, 448), "pidfd_getfd": (438, 438), "kcmp": (312, 272),
     },
-    # Doors into the kernel: programs of its own, rings of requests that no filter sees, page faults, counters, code.
+    # Interfaces with a large attack surface: BPF programs, io_uring (not filtered), page faults, counters, modules.
     "the kernel": {
         "bpf": (321, 280), "userfaultfd": (323, 282), "perf_event_open": (298, 241), "io_uring_setup": (425, 425),
         "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_setup": (206, 0), "kexec_load": (246, 104),
@@ -225,14 +225,14 @@ FORBIDDEN: dict[str, dict[str, Numbers]] = {
         "clock_settime": (227, 112), "adjtimex": (159, 171), "clock_adjtime": (305, 266), "vhangup": (153, 58),
         "nfsservctl": (180, 42),
     },
-    # A process of another user may be out of its parent's reach, and does not end with it any more.
+    # A process of another user may not be killed by its parent, and does not end with it.
     "identities": {
         "setuid": (105, 146), "setgid": (106, 144), "setreuid": (113, 145), "setregid": (114, 143),
         "setresuid": (117, 147), "setresgid": (119, 149), "setfsuid": (122, 151), "setfsgid": (123, 152),
         "setgroups": (116, 159), "capset": (126, 91),
     },
 }  # fmt: skip
-"""System calls that no child needs once it is closed in, by family."""
+"""System calls that no child needs after it has applied its sandbox, by family."""
 
 _LOOKED_AT: dict[str, Numbers] = {
     "clone": (56, 220), "clone3": (435, 435), "fcntl": (72, 25), "prctl": (157, 167), "seccomp": (317, 277),
@@ -251,7 +251,7 @@ _CALLS_ON_A_PROCESS: dict[str, tuple[Numbers, int]] = {
 _OWNER_COMMANDS = (8, 10, 15)
 # Options of prctl: to outlive the parent, and to close /proc/PID to it, where it sees what the process holds.
 _OWN_OPTIONS = (_PR_SET_PDEATHSIG, 4)  # PR_SET_DUMPABLE
-_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ: a pipe's memory counts for nobody, and root may have gigabytes of it
+_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ: the memory of a pipe is not counted, and root may have gigabytes of it
 
 
 def forbid(*, processes: bool, network: bool, memory_files: bool) -> bool:
@@ -312,7 +312,7 @@ def _filter(machine: str, *, processes: bool, network: bool, memory_files: bool)
 
 
 def _clone(number: int, *, only_threads: bool) -> list[Instruction]:
-    """No namespaces, and a process only where one may be started."""
+    """Forbid namespaces, and new processes if ``only_threads``."""
     return [
         (_JUMP_EQUAL, 0, 5, number),
         (_LOAD, 0, 0, _OFFSET_ARGUMENTS),
@@ -336,7 +336,7 @@ def _on_itself(number: int, argument: int) -> list[Instruction]:
 
 
 def _but_for(number: int, argument: int, values: tuple[int, ...]) -> list[Instruction]:
-    """Allow a call but where the argument is one of these values."""
+    """Allow a call unless the argument is one of these values."""
     count = len(values)
     return [
         (_JUMP_EQUAL, 0, count + 3, number),

@@ -1,4 +1,4 @@
-"""Standard input, output and error, which whoever starts a process may have closed."""
+"""Standard input, output and error, which may be closed when the process starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def open_closed_streams() -> None:
-    """Put the null device where standard input, output or error is closed.
+    """Open the null device for each of standard input, output and error that is closed.
 
     Otherwise the next pipe or file gets that number: a child takes it for its standard input, and an error message is
     written into it.
@@ -18,5 +18,5 @@ def open_closed_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free: this one
             os.set_inheritable(number, True)
-        if getattr(sys, name) is None:  # as Python leaves it, where it was closed at the start
+        if getattr(sys, name) is None:  # it was closed when Python started
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))

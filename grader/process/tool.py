@@ -15,7 +15,7 @@ TAIL = 64 << 10
 
 
 def main() -> None:
-    """Run what the parent asks for, until it asks for no more."""
+    """Answer the parent's requests until it closes the channel."""
     channel, sandbox = attach()
     sandbox.apply()
     with suppress(ChannelClosed):
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def ran(request: dict[str, Any]) -> dict[str, Any]:
-    """Write the input, run the program in the folder it was given: its status, output and result."""
+    """Write the input, and run the program in the requested folder; returns its status, output and result."""
     os.chdir(request["folder"])
     with open(request["input_name"], "wb") as file:
         file.write(request["input"])
@@ -37,7 +37,7 @@ def ran(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(command: list[str]) -> tuple[int, bytes]:
-    """Run it in this folder; its exit status, negative for a signal, and what it printed."""
+    """Run a program in the current folder: its exit status, negative for a signal, and its output."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     actions = [(os.POSIX_SPAWN_OPEN, 1, "printed", flags, 0o600), (os.POSIX_SPAWN_DUP2, 1, 2)]
     pid = os.posix_spawn(command[0], command, {}, file_actions=actions)

@@ -1,6 +1,6 @@
-"""What to do about a tile that a warp loads or stores as a fragment: where it begins, and how far apart its rows are.
+"""Hints for the address and the stride of a tile that a warp loads or stores as a fragment.
 
-A finding tells of one lane's part of the tile, whose address the source does not show.
+A finding is about one lane's part of the tile, whose address is not in the source.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from grader.findings.sentences.words import Words
 from grader.grading.hints.rules import Seen, access, kernel, race, rule, stray
 
 _AT = {"load_matrix_sync": 1, "store_matrix_sync": 0}
-"""Which argument is the address of the tile; the third is the distance between its rows."""
+"""The index of the argument with the tile's address; the third argument is the stride of its rows."""
 
 _LOAD = {"instruction": "wmma.load.a.sync.aligned.row.m16n16k16.global.f16", "width": 4, "element_bytes": 2}
 _STORE = {"instruction": "wmma.store.d.sync.aligned.row.m16n16k16.global.f32"}
@@ -19,7 +19,7 @@ _STORES = kernel("wmma::store_matrix_sync(src + row * n + col, sum, k, wmma::mem
 
 
 def _tile(found: Finding, seen: Seen) -> tuple[str, str] | None:
-    """Where the tile begins, and how far apart its rows are, as the source says both; "" where it is not clear."""
+    """The expressions for the tile's address and its stride, "" if unclear; None if the finding is not about a tile."""
     if seen.given_kernel or not found.facts.get("instruction", "").startswith(("wmma.load", "wmma.store")):
         return None
     line = found.line or 0
@@ -57,7 +57,7 @@ def tile_at_a_multiple(found: Finding, seen: Seen) -> str:
 @rule("race", example=race("one_index", access("write", 4, 4), access("write", 64, 4), space="global", facts=_STORE),
       seen=_STORES)  # fmt: skip
 def tile_of_another_warp(found: Finding, seen: Seen) -> str:
-    """One line in which two warps store to the same element."""
+    """Two warps store to the same element in one line."""
     tile = _tile(found, seen)
     stores = {(place.role, place.line) for place in found.places} == {("write", found.line)}
     if tile is None or not stores:

@@ -1,4 +1,4 @@
-"""What the source says and hardly means: a `;` too many, `=` for `==`, a second variable of one name, a wrong type."""
+"""Hints for slips in the source: a superfluous `;`, `=` for `==`, a second variable of one name, a wrong type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.grading.source_view import END, SourceView
 from grader.launch import Launch, LaunchPlan
 
 FAILURES = ("wrong", "out_of_bounds", "misaligned", "race", "instruction_budget", "barrier_divergence", "deadlock")
-MOST_PARTS = 64  # of each kind that a rule looks at: a hostile text has thousands
+MOST_PARTS = 64  # of each kind that a rule checks: a hostile text may have thousands
 _STORES = re.compile(r"([A-Za-z_]\w*)(?:\[[^][]*\])*\s*=(?!=)")
 _NUMBERS = re.compile(r"(?:unsigned |signed |long |short )*(?:int|long|short|char|unsigned|float|double|size_t)")
 _WHOLE = re.compile(r"(?:unsigned |signed |long |short )*(?:int|long|short|char|unsigned|size_t)")
@@ -24,7 +24,7 @@ _PURE = ("fmaxf", "fminf", "max", "min", "fmax", "fmin", "__shfl_sync", "__shfl_
 
 
 def _function(found: Finding, seen: Seen) -> tuple[int, int]:
-    """The lines of the function that a finding is in; all lines where it has none."""
+    """The lines of the function around a finding; all lines if there is none."""
     function = seen.source.function(found.line) if found.line else None
     return (function.line, function.last) if function else (1, END)
 
@@ -62,7 +62,7 @@ _ONE_ROW = LaunchPlan((Launch(kernel="k", args=("y",), grid=(1, 1, 1), block=(25
 @rule("wrong", "out_of_bounds", "race", example=_OUTPUT,
       seen=Seen(kernel("int y = threadIdx.y; src[y] = 1;").source, _ONE_ROW))  # fmt: skip
 def block_of_one_row(found: Finding, seen: Seen) -> str:
-    """The kernel numbers its threads by row and column, and the block has one row."""
+    """The kernel uses threadIdx.y for rows, but the block has one row."""
     launches = [one for one in seen.plan.launches if found.kernel in (None, one.kernel)]
     used = next((one for one in seen.source.parts(1, END, "axis") if one.name == "threadIdx.y"), None)
     if used is None or not launches or any(one.block[1] > 1 for one in launches):
@@ -77,7 +77,7 @@ _SWAPPED = LaunchPlan((Launch(kernel="k", args=("y", "src"), grid=(1, 1, 1), blo
 @rule("wrong", "out_of_bounds", example=_OUTPUT,
       seen=Seen(SourceView("__global__ void k(float* src, float* y) { }"), _SWAPPED))  # fmt: skip
 def arguments_in_another_order(found: Finding, seen: Seen) -> str:
-    """A parameter has the name of an array, and gets another one, which a second parameter is named after."""
+    """Two parameters have the names of arrays, but get each other's array."""
     for launch in seen.plan.launches:
         names = seen.source.parameters(launch.kernel)
         pairs = zip(names, launch.args, strict=False)
@@ -92,13 +92,13 @@ def arguments_in_another_order(found: Finding, seen: Seen) -> str:
 @rule("wrong", example=_OUTPUT,
       seen=kernel("float sum = 0;", "for (;;) {", "    float sum = 1;", "}", "src[t] = sum;"))  # fmt: skip
 def variable_of_an_inner_block(found: Finding, seen: Seen) -> str:
-    """A declaration in a loop or a branch hides a variable that is used after it, and that nothing else changes."""
+    """A declaration in a loop or a branch hides a variable that is used later, and that is not changed elsewhere."""
     source = seen.source
     for inner in _parts(found, seen, "local"):
         loop = source.loop(inner.line)
         outer, end = source.hidden_by(inner), source.end_of_scope(inner)
         if loop is not None and loop.line == inner.line:
-            continue  # a loop's own variable is meant to be a new one
+            continue  # the variable of a `for` is usually a new one
         after = source.uses(inner.name, end + 1, source.end_of_scope(outer)) if outer else []
         changed = [one for one in source.parts(outer.line, END, "assigned") if one.name == inner.name] if outer else []
         if outer is None or not after or any(not inner.line <= one.line <= end for one in changed):
@@ -111,7 +111,7 @@ def variable_of_an_inner_block(found: Finding, seen: Seen) -> str:
 @rule("wrong", example=_OUTPUT,
       seen=kernel("float sum;", "if (t < 9)", "    sum = src[t];", "src[0] = sum;"))  # fmt: skip
 def value_under_a_condition(found: Finding, seen: Seen) -> str:
-    """A variable gets its first value under a condition, and is used without one."""
+    """A variable gets its value under a condition, but is used without one."""
     source = seen.source
     for local in _parts(found, seen, "local"):
         first = None if local.texts[1] or not _NUMBERS.fullmatch(local.texts[0]) else source.first_use(local)
@@ -140,7 +140,7 @@ def value_that_is_dropped(found: Finding, seen: Seen) -> str:
 
 @rule("wrong", example=_OUTPUT, seen=kernel("float part[64];", "part[threadIdx.x] = src[0];", "src[0] = part[9];"))
 def array_of_each_thread(found: Finding, seen: Seen) -> str:
-    """An array without `__shared__` whose elements are numbered by the threads."""
+    """An array without `__shared__` that is indexed by the thread's number."""
     for array in _parts(found, seen, "array"):
         elements = seen.source.parts(array.line, seen.source.end_of_scope(array), "element")
         own = [one for one in elements[:MOST_PARTS] if one.name == array.name]
@@ -152,7 +152,7 @@ def array_of_each_thread(found: Finding, seen: Seen) -> str:
 
 
 def _is_thread(index: str, source: SourceView, line: int) -> bool:
-    """Whether an index is a thread's number in its block, and nothing else."""
+    """Whether an index is exactly a thread's number in its block."""
     local = source.local(index, line)
     text = local.texts[1] if local and not source.is_changed(index) else index
     return re.fullmatch(r"threadIdx\.[xyz]", text) is not None
@@ -160,7 +160,7 @@ def _is_thread(index: str, source: SourceView, line: int) -> bool:
 
 @rule("wrong", example=_OUTPUT, seen=kernel("int sum = src[t];"))
 def whole_number_for_a_fraction(found: Finding, seen: Seen) -> str:
-    """The output is a whole number and should not be, and a variable of whole numbers gets a float."""
+    """The output is an integer but should not be, and a float is assigned to an integer variable."""
     got, expected = (str(found.facts.get(name, "")) for name in ("got", "expected"))
     if found.facts.get("value", "got") != "got" or not got.endswith(".0") or expected.endswith((".0", "nan", "inf")):
         return ""
