@@ -1,6 +1,6 @@
-"""Whether CUDA could start a launch, by what ptxas says that its kernel needs. Pure.
+"""Whether CUDA could start a launch, by the resources of its kernel from ptxas. Pure.
 
-What the PTX itself says (`__launch_bounds__`, static shared memory) is checked with the launch lines.
+Limits in the PTX itself (`__launch_bounds__`, static shared memory) are checked with the launch lines.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from grader.findings.record import Finding
-from grader.simt.occupancy import REGISTER_UNIT, WARP, NotPossible, Occupancy, multiprocessor, occupancy
+from grader.simt.occupancy import NotPossible, Occupancy, multiprocessor, occupancy, registers_of_warp, warps_of
 
 if TYPE_CHECKING:
     from grader.compile.ptxas import Resources
     from grader.launch.records import Launch, LaunchPlan
 
 MOST_LOCAL_BYTES = 512 << 10
-"""Of one thread (CUDA programming guide, "Technical Specifications per Compute Capability")."""
+"""Per thread (CUDA programming guide, "Technical Specifications per Compute Capability")."""
 
 
 def first_misfit(
     plan: LaunchPlan, resources: Mapping[str, Resources], arch: str, file: str, sm_count: int | None = None
 ) -> Finding | None:
-    """The first launch that CUDA would not start. With ``sm_count`` cooperative launches are looked at, too.
+    """The first launch that CUDA would not start. With ``sm_count`` cooperative launches are checked, too.
 
-    Of a kernel that ``resources`` does not have, nothing is known.
+    Kernels that are not in ``resources`` are not checked.
     """
     for launch in plan.launches:
         if needs := resources.get(launch.kernel):
@@ -39,7 +39,7 @@ def first_misfit(
 
 
 def misfit(launch: Launch, needs: Resources, arch: str) -> Finding | None:
-    """Why not even one block fits on a multiprocessor of ``arch``; None where one does, or nothing is known of it."""
+    """Why not even one block fits on a multiprocessor of ``arch``; None if one does, or ``arch`` is unknown."""
     if needs.local_bytes > MOST_LOCAL_BYTES:
         return _refused(launch, "local", bytes=needs.local_bytes, most=MOST_LOCAL_BYTES)
     has = _resident(launch, needs, arch)
@@ -49,15 +49,14 @@ def misfit(launch: Launch, needs: Resources, arch: str) -> Finding | None:
     if "registers" not in has.limiters:
         wanted = needs.static_shared_bytes + launch.shared_bytes
         return _refused(launch, "shared", bytes=wanted, most=of.shared_bytes_per_block)
-    of_warp = -(-needs.registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
-    in_all = -(-threads // WARP) * of_warp
+    in_all = warps_of(threads) * registers_of_warp(needs.registers)
     return _refused(
         launch, "registers", registers=needs.registers, threads=threads, in_all=in_all, most=of.registers
     )  # fmt: skip
 
 
 def not_resident(launch: Launch, needs: Resources, arch: str, sm_count: int) -> Finding | None:
-    """Why the blocks of a cooperative launch cannot be resident all at once; None where they can, or need not."""
+    """Why the blocks of a cooperative launch cannot all be resident; None if they can, or need not."""
     has = _resident(launch, needs, arch)
     blocks = math.prod(launch.grid)
     if not launch.cooperative or has is None or blocks <= has.blocks * sm_count:

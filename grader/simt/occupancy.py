@@ -88,12 +88,11 @@ def occupancy(arch: str, *, threads: int, registers: int, shared_bytes: int = 0)
     ):
         if not least <= value <= most:
             raise NotPossible(f"{value} {what}: {least} to {most} are possible", code="bad_option")
-    warps = -(-threads // WARP)
-    of_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
+    warps = warps_of(threads)
     limits = {
         "warps": has.warps // warps,
         "blocks": has.blocks,
-        "registers": has.registers // of_warp // WARP_UNIT * WARP_UNIT // warps,
+        "registers": _warps_by_registers(has, registers) // warps,
         "shared memory": _by_shared_memory(has, shared_bytes),
     }
     blocks = min(limits.values())
@@ -102,14 +101,13 @@ def occupancy(arch: str, *, threads: int, registers: int, shared_bytes: int = 0)
 
 def most_threads(arch: str, registers: int) -> int:
     """Threads of the largest block of a kernel with ``registers`` per thread."""
-    of_warp = -(-max(1, registers) * WARP // REGISTER_UNIT) * REGISTER_UNIT
-    return min(MOST_THREADS, multiprocessor(arch).registers // of_warp // WARP_UNIT * WARP_UNIT * WARP)
+    return min(MOST_THREADS, _warps_by_registers(multiprocessor(arch), max(1, registers)) * WARP)
 
 
 def resident_without_registers(arch: str, threads: int, shared_bytes: int) -> int:
     """Resident blocks without the limit of registers, which PTX does not tell."""
     has = multiprocessor(arch)
-    return min(has.warps // -(-threads // WARP), has.blocks, _by_shared_memory(has, shared_bytes))
+    return min(has.warps // warps_of(threads), has.blocks, _by_shared_memory(has, shared_bytes))
 
 
 class NotPossible(ValueError):
@@ -127,6 +125,20 @@ def multiprocessor(arch: str) -> Multiprocessor:
         known = ", ".join(MULTIPROCESSORS)
         raise NotPossible(f"nothing is known of {arch!r}", code="unknown_architecture", hint=f"known are {known}")
     return MULTIPROCESSORS[plain]
+
+
+def warps_of(threads: int) -> int:
+    """Warps of a block of ``threads`` threads."""
+    return -(-threads // WARP)
+
+
+def registers_of_warp(registers: int) -> int:
+    """Registers that are allocated to a warp whose threads need ``registers`` each."""
+    return -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
+
+
+def _warps_by_registers(has: Multiprocessor, registers: int) -> int:
+    return has.registers // registers_of_warp(registers) // WARP_UNIT * WARP_UNIT
 
 
 def _by_shared_memory(has: Multiprocessor, shared_bytes: int) -> int:

@@ -115,7 +115,7 @@ class Space:
 
     def allocate_shared(self, size: int, kind: Kind, device: int, line: int) -> MemoryRegion:
         """Allocate pinned or managed memory in the pool of the shared file. Raises CudaRefusal if none is left."""
-        whole = -(-size // PAGE) * PAGE
+        whole = in_pages(size)
         for i, (begin, end) in enumerate(self._free):
             if end - begin >= whole:
                 self._free[i : i + 1] = [(begin + whole, end)] if end - begin > whole else []
@@ -132,9 +132,9 @@ class Space:
         outside = CudaRefusal(INVALID, f"hostRegister of {size} bytes: {reason}")
         if size < 1 or begin < 0 or begin + size > self.shared.size:
             raise outside
-        first, last = start // PAGE * PAGE, -(-(start + size) // PAGE) * PAGE
+        first, last = start // PAGE * PAGE, in_pages(start + size)
         for region in self._regions:
-            if region.is_host and first < -(-region.end // PAGE) * PAGE and region.start // PAGE * PAGE < last:
+            if region.is_host and first < in_pages(region.end) and region.start // PAGE * PAGE < last:
                 at = f", on line {region.line}" if region.line else ""
                 raise CudaRefusal(
                     "cudaErrorHostMemoryAlreadyRegistered",
@@ -164,7 +164,7 @@ class Space:
             self.used[region.device] -= region.size
         elif not region.was_registered:
             begin = region.start - HOST_BASE
-            self._free = _merged([*self._free, (begin, begin + -(-region.size // PAGE) * PAGE)])
+            self._free = _merged([*self._free, (begin, begin + in_pages(region.size))])
         return region
 
     # -- looking up -------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Space:
 
         cudaMemcpyAsync takes a range that is registered completely, or not at all. Pages are pinned as a whole.
         """
-        registered = [(r.start, -(-r.end // PAGE) * PAGE) for r in self._regions if r.was_registered]
+        registered = [(r.start, in_pages(r.end)) for r in self._regions if r.was_registered]
         pinned = sum(max(0, min(end, address + size) - max(start, address)) for start, end in registered)
         if 0 < pinned < size:
             raise CudaRefusal(
@@ -301,6 +301,11 @@ _HOW_TO_FREE = (
     "free() is for memory of malloc(), freeHost() for memory of hostAlloc(), hostUnregister() for memory of "
     "hostRegister(); each takes the first address, once"
 )
+
+
+def in_pages(size: int) -> int:
+    """``size``, or an address, rounded up to whole pages."""
+    return -(-size // PAGE) * PAGE
 
 
 def poisoned(size: int, word: int = POISON_WORD) -> Bytes:
