@@ -132,6 +132,7 @@ class Large:
 class Expect:
     """One technique expectation on the counters at the simulated size; one-sided, so that a better answer passes.
 
+    A secret size near the simulated one must confirm that (`grader.grading.technique.evaluate_elsewhere`).
     ``counter`` is a name of docs/counters.md (``sector_efficiency``, ``excess_wavefronts``, ``launches`` …), summed or
     averaged over all launches of the submission; ``per`` divides it by an expression over the sizes; ``why`` is the
     message if it is missed, ``hint`` the next step. Later steps of the same ladder inherit it.

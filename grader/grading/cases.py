@@ -44,7 +44,8 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     unusual = (Case(size, kind) for size in (*larger, exercise.simulated) for kind in unusual_kind(exercise))
     slices = slice_cases(exercise, sizes[0], sizes[-1], kinds[0])
     masked = [Case(max(exercise.small, key=_elements), "masked")] if any(a.masked for a in exercise.inputs) else []
-    return (*cases, *(Case(size, kinds[0]) for size in larger), *unusual, *slices, *masked)
+    confirming = (Case(size, kinds[0], confirms=bool(exercise.technique)) for size in larger)
+    return (*cases, *confirming, *unusual, *slices, *masked)
 
 
 def _elements(size: Size) -> int:
@@ -77,14 +78,27 @@ def secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
     return tuple(_drawn(exercise.secret, seed, k) for k in range(SECRET_SIZES))
 
 
+ROWS = 16
+"""Elements that whole sectors hold of every type: rows that are so many shorter begin at a sector as before."""
+
+
 def larger_secret_sizes(exercise: Exercise, seed: int) -> tuple[Size, ...]:
-    """A random size from the run's seed: larger than the other secret sizes, at most the simulated one."""
+    """One size from the run's seed: larger than the other secret ones, up to the simulated one.
+
+    Where counters are graded it is at least 0.7 of the simulated size, so that they can confirm those.
+    """
     if not exercise.secret:
         return ()
-    bounds = {
-        name: (most if most < exercise.simulated[name] else least, max(least, exercise.simulated[name]), step)
-        for name, (least, most, step) in exercise.secret.items()
-    }
+    if exercise.technique:
+        step = 1 if len(exercise.simulated) == 1 else ROWS
+        bounds = {
+            name: _near(exercise.simulated[name], math.lcm(step, own)) for name, (_, _, own) in exercise.secret.items()
+        }
+    else:
+        bounds = {
+            name: (most if most < exercise.simulated[name] else least, max(least, exercise.simulated[name]), step)
+            for name, (least, most, step) in exercise.secret.items()
+        }
     return (_drawn(bounds, seed, SECRET_SIZES),)
 
 
@@ -97,6 +111,12 @@ def secret_size_below_timed(exercise: Exercise, seed: int) -> Size | None:
         for name, (_, _, step) in exercise.secret.items()
     }
     return _drawn(bounds, seed, SECRET_SIZES + 1)
+
+
+def _near(simulated: int, step: int) -> tuple[int, int, int]:
+    """From 0.7 of the simulated size to the step below it; that size itself where it has no such steps."""
+    steps = int(0.3 * simulated) // step
+    return simulated - steps * step, simulated - min(steps, 1) * step, step
 
 
 def _drawn(bounds: Mapping[str, tuple[int, int, int]], seed: int, k: int) -> Size:

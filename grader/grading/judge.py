@@ -176,12 +176,29 @@ def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> Sta
         for miss in misses
         if miss is not None
     )
+    if not found:
+        found = _elsewhere(request, reports, launches)
     found += tuple(in_words(technique.padding(one, request.submission.path.name), Seen()) for one in _unneeded(reports))
     if found:
         return StageOutcome("technique", "failed", "technique", found[0].message, found)
     strictest = technique.strictest(exercise.technique)
     words = (technique.graded(one, launches, exercise.simulated, host) for one in strictest)
     return StageOutcome("technique", "passed", detail="; ".join(words))
+
+
+def _elsewhere(
+    request: Request, reports: Sequence[BackendReport], launches: Sequence[LaunchRecord]
+) -> tuple[Diagnostic, ...]:
+    """The expectations that only the simulated size meets."""
+    exercise, file = request.exercise, request.submission.path.name
+    every = (outcome for report in reports if report.backend == "sim" for outcome in report.outcomes)
+    outcomes = (outcome for outcome in every if outcome.case.confirms and outcome.word is None)
+    misses = (
+        technique.evaluate_elsewhere(expect, outcome.launches, outcome.case.size, launches, exercise.simulated)
+        for outcome in outcomes
+        for expect in exercise.technique
+    )
+    return tuple(in_words(technique.finding_elsewhere(miss, file), Seen()) for miss in misses if miss is not None)
 
 
 def _unneeded(reports: Iterable[BackendReport]) -> Iterator[Unneeded]:

@@ -138,6 +138,7 @@ class CompiledSubmission:
 class Case:
     """One size with one kind of values. ``counters``: with the simulator's counters; small cases run in other orders.
 
+    ``confirms``: a secret size whose counters must confirm those of the simulated size.
     ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation. A large case
     has a ``period``, as in `grader.exercise.Large`.
     """
@@ -145,6 +146,7 @@ class Case:
     size: Size
     values: Kind
     counters: bool = False
+    confirms: bool = False
     small: bool = False
     offsets: Mapping[str, int] = field(default_factory=dict)
     period: Size = field(default_factory=dict)

@@ -178,9 +178,10 @@ def _largest(job: Job) -> Case:
 def _ran(job: Job, session: Session, case: Case, conditions: Conditions = USUAL) -> Ran:
     data = job.book.data(case)
     plan = _plan(job, case)
-    counters = case.counters and conditions == USUAL
+    usual = conditions == USUAL
+    counters, by_site = usual and (case.counters or case.confirms), usual and case.counters
     run = replace(case_run(job.exercise, case, data, plan), counters=counters, conditions=conditions)
-    run = replace(run, by_site=counters and bool(asked(job.exercise)))
+    run = replace(run, by_site=by_site and bool(asked(job.exercise)))
     execution = without_unused_lanes(session, run, session.run(run))
     word = failure_word(execution)
     ran = Ran(case, plan, execution, word, _wrong(job, case, data, plan, execution) if word in (None, "race") else None)
@@ -236,7 +237,7 @@ def _told(job: Job, ran: Ran) -> CaseOutcome:
     if failed and not any(one.rule == UNEVEN_PASS for one in found):
         found += [in_words(one, seen) for one in uneven_passes(ran.plan)]
     launches = execution.launches
-    if ran.case.counters and ran.word is None:
+    if (ran.case.counters or ran.case.confirms) and ran.word is None:
         launches = with_shape(Shaped(job.exercise, job.compiled, ran.case.size, job.backend.device_limits), launches)
     wrong = None if ran.wrong is None else in_words(ran.wrong, seen)
     return CaseOutcome(

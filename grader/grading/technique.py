@@ -144,6 +144,35 @@ def evaluate(
     return Miss(expect, found, line, line_found, kernel, size, divisor)
 
 
+SLACK = 1.4
+"""What tails and shorter loops may cost at another size, as a factor."""
+
+
+def evaluate_elsewhere(
+    expect: Expect,
+    launches: Sequence[LaunchRecord],
+    size: Size,
+    simulated: Sequence[LaunchRecord],
+    simulated_size: Size,
+) -> tuple[Miss, Miss] | None:
+    """Return None where the counters of another, smaller size confirm those of the simulated one.
+
+    Else what was counted there, and at the simulated size, which meets ``expect``. Sums with an upper limit may be as
+    large as there, because a tile that is not full costs as much as a full one.
+    """
+    missed = evaluate(expect, launches, size)
+    if missed is None:
+        return None
+    there = total(expect.counter, simulated) / per(expect, simulated_size)
+    if expect.at_least is not None:
+        fine = missed.found * SLACK >= expect.at_least
+    elif expect.counter in KERNEL_COUNTERS and KERNEL_COUNTERS[expect.counter].total == "sum":
+        fine = missed.found * missed.per <= total(expect.counter, simulated)
+    else:
+        fine = expect.at_most is None or missed.found <= SLACK * expect.at_most
+    return None if fine else (missed, Miss(expect, there, None, None, None, simulated_size))
+
+
 def meets(expect: Expect, found: float) -> bool:
     """Whether a value is within the limits; NaN, from a ratio with the denominator 0, never is."""
     enough = expect.at_least is None or found >= expect.at_least * (1 - 1e-9)
@@ -262,6 +291,17 @@ def _limit(miss: Miss) -> str:
         rule = "" if not expect.per else f" ({expect.per})" if limit == 1 else f" ({limit:g}*{expect.per})"
         words = amount(expect.counter, limit * miss.per) + rule
     return f"at {'most' if expect.at_least is None else 'least'} {words}"
+
+
+def finding_elsewhere(miss: tuple[Miss, Miss], file: str) -> Finding:
+    """An expectation that the simulated size meets, and another size misses."""
+    missed, met = miss
+    facts = {
+        "found": _found(missed), "asked": _limit(missed), "met": in_words(met.found), "size": dict(missed.size),
+        "met_size": dict(met.size), "why": missed.expect.why,
+    }  # fmt: skip
+    return Finding("technique", "elsewhere", file=file, line=missed.line, kernel=missed.kernel,
+                   counter=missed.expect.counter, facts=facts)  # fmt: skip
 
 
 def padding(unneeded: Unneeded, file: str) -> Finding:

@@ -810,6 +810,10 @@ outputs.let_an_output_need_it
     → with other values in place of what they load, store or compute, the outputs stay the same: make the
       outputs of these values, or leave the instructions out
 
+outputs.the_same_at_every_size
+    at n=9000 sector efficiency is 0.125, although it is 1 at n=10000; this step asks for at least 0.9. Too low.
+    → the kernel or its launch line works in another way at this size: use the technique at every size
+
 outputs.launch_a_kernel
     run() launched no kernel: the host computed the answer by itself
     → let a kernel compute it, not NumPy

@@ -22,7 +22,7 @@ from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen, access, race
 from grader.grading.judge import failure_word, score, word_of
 from grader.grading.records import Case, Request, Speed
-from grader.grading.technique import evaluate, finding, total
+from grader.grading.technique import evaluate, evaluate_elsewhere, finding, total
 from grader.inputs import make_inputs, unusual_kind
 from grader.launch import DeviceLimits
 from grader.verdict import STAGES, Access, Diagnostic, LaunchRecord, LineCounters, Measurement, StageResult, Verdict
@@ -92,6 +92,48 @@ def test_where_more_is_wanted_the_lowest_line_is_the_worst():
     miss = evaluate(Expect("sector_efficiency", at_least=0.9), [launch(lines, sector_efficiency=0.2, sectors=1)], {})
     assert miss is not None
     assert (miss.line, miss.line_found) == (7, 0.125)
+
+
+@pytest.mark.parametrize(
+    ("expect", "counter", "tolerated", "missed"),
+    [
+        (Expect("sector_efficiency", at_least=0.9), "sector_efficiency", 0.7, 0.6),
+        (Expect("sectors_per_request", at_most=4), "sectors_per_request", 5.5, 5.7),
+        (Expect("wmma_instructions", at_least=1, per="n"), "wmma_instructions", 60, 50),
+        (Expect("shared_requests", at_most=2, per="n"), "shared_requests", 180, 190),  # 180 are counted at n = 100
+        (Expect("excess_wavefronts", at_most=0), "excess_wavefronts", 0, 1),
+    ],
+)
+def test_counters_of_another_size_confirm_those_of_the_simulated_one(expect, counter, tolerated, missed):
+    met = {"sector_efficiency": 1, "sectors_per_request": 4, "wmma_instructions": 100, "shared_requests": 180}
+
+    def miss(found: float):
+        weights = {"sectors": 8, "global_requests": 8}
+        simulated = launch(**{counter: met.get(counter, 0)}, **weights)
+        return evaluate_elsewhere(expect, [launch(**{counter: found}, **weights)], {"n": 80}, [simulated], {"n": 100})
+
+    assert miss(tolerated) is None
+    found = miss(missed)
+    assert found is not None
+    assert (found[0].size, found[1].size) == ({"n": 80}, {"n": 100})
+
+
+def test_technique_at_the_simulated_size_alone_is_none(request_for):
+    def strided_elsewhere(run: CaseRun) -> Execution:
+        if size_of(run) == 64 or not run.counters:
+            return honest(run)
+        record = launch(sector_efficiency=0.125, sectors=64.0)
+        return replace(honest(run), launches=(record,))
+
+    exercise = replace(EXERCISE, secret={"n": (2, 8, 1)})
+    assert grade(request_for(FakeBackend(), exercise=exercise)).verdict == "pass"
+    simulator = FakeBackend(behave=strided_elsewhere)
+    verdict = grade(request_for(simulator, exercise=exercise))
+    assert verdict.verdict == "technique"
+    (counted, _) = (size_of(run) for run in simulator.seen if run.counters)
+    assert 45 <= counted <= 63
+    message = verdict.diagnostics[0].message
+    assert message.startswith(f"at n={counted} sector efficiency is 0.125, although it is 1 at n=64; this step asks")
 
 
 # --------------------------------------------------------------------------------------------------------------- words
@@ -284,7 +326,7 @@ def test_small_sizes_run_first_with_exact_and_real_values_and_only_the_simulated
 
 
 def test_one_secret_size_reaches_up_to_the_simulated_one():
-    exercise = replace(EXERCISE, secret={"n": (2, 40, 2)}, simulated={"n": 10_000})
+    exercise = replace(EXERCISE, secret={"n": (2, 40, 2)}, simulated={"n": 10_000}, technique=())
     drawn = [larger_secret_sizes(exercise, seed)[0]["n"] for seed in range(200)]
     assert max(drawn) > 9_000
     assert all(40 <= n <= 10_000 and n % 2 == 0 for n in drawn)
@@ -304,6 +346,17 @@ def test_a_secret_size_lies_between_the_simulated_and_the_timed_one():
             bounds = exercise.simulated[name], exercise.timed[name]
             assert all(min(bounds) <= size[name] <= max(bounds) for size in drawn)
             assert all((size[name] - least) % step == 0 for size in drawn), (exercise.name, name)
+
+
+def test_where_counters_are_graded_that_size_is_near_the_simulated_one_and_rows_begin_at_sectors_as_there():
+    exercise = replace(EXERCISE, secret={"n": (2, 40, 3)}, simulated={"n": 10_000})
+    drawn = [larger_secret_sizes(exercise, seed)[0]["n"] for seed in range(200)]
+    assert 7_000 <= min(drawn) < 7_100
+    assert 9_900 < max(drawn) < 10_000
+    rows = {"rows": (1, 9, 1), "cols": (4, 40, 4), "few": (1, 9, 1)}
+    exercise = replace(exercise, secret=rows, simulated={"rows": 100, "cols": 8185, "few": 32})
+    size = larger_secret_sizes(exercise, 1)[0]
+    assert (size["rows"] % 16, size["cols"] % 16, size["few"]) == (100 % 16, 8185 % 16, 32)
 
 
 @pytest.mark.parametrize(("gpu", "sizes"), [(None, [99, 64]), (FakeBackend(name="gpu"), [64])])

@@ -19,6 +19,10 @@ def technique(found: Finding) -> str:
         return "run() launched no kernel: the host computed the answer by itself"
     if found.cause == "by_the_host":
         return f"the host computed {facts['computed']} of {facts['outputs']} by itself: no kernel wrote these values"
+    if found.cause == "elsewhere":
+        here, there = (", ".join(f"{k}={v}" for k, v in facts[one].items()) for one in ("size", "met_size"))
+        counted = f"at {here} {facts['found']}, although it is {facts['met']} at {there}"
+        return f"{counted}; this step asks for {facts['asked']}. {facts['why']}"
     if found.cause == "padding":
         return f"{_padding(found)}, and this step asks for {facts['asked']}. {facts['why']}"
     worst = f"Line {facts['worst_line']} stands out with {facts['worst']}." if "worst" in facts else ""

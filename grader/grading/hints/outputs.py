@@ -196,6 +196,9 @@ def hint_of_the_expectation(found: Finding, seen: Seen) -> str:
 _PADDING = {"found": "wmma instructions is 0.25", "asked": "at least 1", "why": "Too few.", "unneeded": 12, "of": 16,
             "counter": "wmma_instructions"}  # fmt: skip
 
+_ELSEWHERE = {"found": "sector efficiency is 0.125", "asked": "at least 0.9", "why": "Too low.", "met": "1",
+              "size": {"n": 9000}, "met_size": {"n": 10000}}  # fmt: skip
+
 _BY_HOST = "let a kernel compute it, not NumPy"
 
 table(
@@ -212,5 +215,8 @@ table(
      finding("technique", "padding", facts=_PADDING),
      "with other values in place of what they load, store or compute, the outputs stay the same: make the outputs of "
      "these values, or leave the instructions out"),
+    ("the_same_at_every_size", "technique", "elsewhere",
+     finding("technique", "elsewhere", facts=_ELSEWHERE),
+     "the kernel or its launch line works in another way at this size: use the technique at every size"),
     ("launch_a_kernel", "technique", "no_kernel", finding("technique", "no_kernel"), _BY_HOST),
 )  # fmt: skip
