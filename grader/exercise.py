@@ -118,10 +118,10 @@ class AlsoTimed:
 
 @dataclass(frozen=True)
 class Large:
-    """A size with more than 2^32 elements in an array, for a statement that promises it.
+    """A size with more than 2^31 elements in an array, for a statement that promises it.
 
-    With the sizes of ``period`` in place of theirs, rows, inputs and outputs are the part that they repeat: such a case
-    needs little memory. Of its launch three blocks run, on the simulator, the last one among them.
+    ``period`` has the number of rows that inputs and outputs repeat, an odd one: the case needs little memory. Of its
+    launch three blocks run, on the simulator, the last one among them.
     """
 
     size: Size

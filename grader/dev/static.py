@@ -116,8 +116,8 @@ def _large(entry: CourseExercise) -> Iterator[str]:
     counts = {
         a: (element_count(a, large.size), element_count(a, {**large.size, **large.period})) for a in exercise.arrays
     }
-    if max(count for count, _ in counts.values()) <= 2**32:
-        yield "no array of the large size has more than 2^32 elements"
+    if max(count for count, _ in counts.values()) <= 2**31:
+        yield "no array of the large size has more than 2^31 elements"
     for array, (count, period) in counts.items():
         if count * element_bytes(array) > 2**31 and 2**32 % (period * element_bytes(array)) == 0:
             yield f"{array.name} repeats after a power of 2: take an odd number of rows"

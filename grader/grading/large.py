@@ -1,4 +1,4 @@
-"""A case with arrays of more than 2^32 elements: its buffers, and the check of three of its blocks.
+"""A case with arrays of more than 2^31 elements: its buffers, and the check of three of its blocks.
 
 The arrays repeat a few rows, so that they need little memory (`docs/design/026-large-arrays.md`). Most blocks do not
 run, and addresses share memory. So only two errors count: a stray access; and a wrong value among the written ones, if
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.backends.base import Execution
-    from grader.exercise import Exercise
+    from grader.exercise import Exercise, Size
     from grader.findings.record import Finding
     from grader.grading.cases import CaseData
 
@@ -32,6 +32,9 @@ BUDGET = 50_000_000
 
 WHOLE_BYTES = 32 << 20
 """Arrays up to this size are allocated in full; larger ones repeat memory."""
+
+MOST_REPEATS = 4096
+"""An array repeats several periods, if it has more: each repeat is a row of the simulator's address table."""
 
 STRAY = ("out_of_bounds", "null", "misaligned")
 
@@ -51,10 +54,10 @@ def large_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) 
     repeats = _repeats(exercise, case)
     for array in exercise.arrays:
         count, made = element_count(array, case.size), data.inputs.get(array.name)
-        period = element_count(array, {**case.size, **case.period})
-        if not (repeats if array.role == "out" else count * element_bytes(array) > WHOLE_BYTES):
-            made, period = made if made is None else np.resize(made, count), 0
-        buffers.append(Buffer(array.name, array.dtype, count, array.role, made, period=period % count))
+        is_long = repeats if array.role == "out" else count * element_bytes(array) > WHOLE_BYTES
+        own = element_count(array, _repeated(case)) if is_long else count
+        made = made if made is None else np.resize(made, own)
+        buffers.append(Buffer(array.name, array.dtype, count, array.role, made, period=own % count))
     scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
     first = next((at for at, step in enumerate(plan.steps) if isinstance(step, Launch)), 0)
     plan = replace(plan, steps=plan.steps[: first + 1])
@@ -66,6 +69,12 @@ def _repeats(exercise: Exercise, case: Case) -> bool:
     from grader.inputs import element_bytes, element_count
 
     return any(element_count(a, case.size) * element_bytes(a) > WHOLE_BYTES for a in exercise.outputs)
+
+
+def _repeated(case: Case) -> Size:
+    """The size of what the arrays repeat."""
+    ((name, period),) = case.period.items()
+    return {**case.size, name: period * -(-case.size[name] // (period * MOST_REPEATS))}
 
 
 def fits(plan: LaunchPlan) -> bool:
@@ -94,22 +103,14 @@ def wrong_value(exercise: Exercise, case: Case, data: CaseData, outputs: Arrays,
     from grader.inputs import element_count, is_poison
 
     repeats = _repeats(exercise, case)
-    size = {**case.size, **case.period} if repeats else case.size
+    size = _repeated(case) if repeats else case.size
     expected = {name: np.resize(values, outputs[name].size) for name, values in data.expected.items()}
     written = {name: np.where(is_poison(got), expected[name].astype(got.dtype), got) for name, got in outputs.items()}
     found = compare(exercise, size, case.values, written, expected, data.inputs, plan=plan)
     if found is None:
         return None
-    array = next(array for array in exercise.outputs if array.name == found.array)
-    index, count, period = found.index or 0, element_count(array, case.size), outputs[array.name].size
-    index += (count - 1 - index) // period * period  # of the elements with this memory, the one of the last block
-    facts = {**found.facts, "size": dict(case.size), "elements": _most(exercise, case)}
-    if facts["position"]:
-        facts["position"] = divmod(index, size[array.count.rpartition("*")[2].strip()])
-    return replace(found, index=index, facts=facts)
-
-
-def _most(exercise: Exercise, case: Case) -> int:
-    from grader.inputs import element_count
-
-    return max(element_count(array, case.size) for array in exercise.arrays)
+    largest = max(element_count(array, case.size) for array in exercise.arrays)
+    ran = int(np.count_nonzero(~is_poison(outputs[found.array or ""])))
+    found = replace(found, facts={**found.facts, "size": dict(case.size), "elements": largest, "count": ran})
+    # Elements that share their memory cannot be told apart.
+    return replace(found, index=None, facts={**found.facts, "position": None}) if repeats else found

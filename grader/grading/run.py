@@ -31,7 +31,7 @@ from grader.grading.needed import Trials, Unneeded, asked, unneeded
 from grader.grading.records import BackendReport, Case, CaseOutcome, CompiledSubmission, Speed
 from grader.grading.repeats import Ran, after_another_case, in_other_orders, with_other_values, without_unused_lanes
 from grader.grading.source_view import SourceView
-from grader.grading.technique import Shaped, with_shape
+from grader.grading.technique import Shaped, evaluate, with_shape
 from grader.launch.source import parameter_names
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run_job(job: Job) -> BackendReport:
                     break
             if any(outcome.has_state for outcome in outcomes) and not any(outcome.failed for outcome in outcomes):
                 outcomes += filter(attrgetter("failed"), _second_launches(job, session))
-            if job.large is not None and not any(outcome.failed for outcome in outcomes):
+            if job.large is not None and not any(outcome.failed for outcome in outcomes) and not _misses(job, outcomes):
                 outcomes += filter(None, [_of_large_case(job, session, job.large)])
             if not any(outcome.failed for outcome in outcomes):
                 padded = _unneeded(job, session, outcomes)
@@ -189,6 +189,12 @@ def _ran(job: Job, session: Session, case: Case, conditions: Conditions = USUAL)
     if ran.wrong is not None and (word == "race" or unset):  # this explains the values
         return replace(ran, wrong=without_values(ran.wrong, unset=unset))
     return ran
+
+
+def _misses(job: Job, outcomes: Sequence[CaseOutcome]) -> bool:
+    """Whether the technique is missed: that comes first."""
+    launches = next((outcome.launches for outcome in outcomes if outcome.case.counters), ())
+    return any(evaluate(expect, launches, job.exercise.simulated) for expect in job.exercise.technique)
 
 
 def _of_large_case(job: Job, session: Session, case: Case) -> CaseOutcome | None:

@@ -43,7 +43,7 @@ def test_the_exercises_of_the_miniature_course_are_in_order(exercise):
         ({"target": replace(TARGET, ceiling="nowhere")}, "no ceiling 'nowhere'"),
         ({"target": TARGET, "timed": {"n": 2**24}}, "no trusted check on the device for 'mini:scale'"),
         ({"target": TARGET}, "no timed size"),
-        ({"large": Large({"n": 2**32}, period={"n": 33})}, "no array of the large size has more than 2^32"),
+        ({"large": Large({"n": 2**31}, period={"n": 33})}, "no array of the large size has more than 2^31"),
         ({"large": Large({"n": 2**32 + 1}, period={"n": 32})}, "x repeats after a power of 2"),
     ],
 )

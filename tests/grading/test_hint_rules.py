@@ -39,6 +39,18 @@ def _block(text: str, begin: str) -> str:
 
 def test_examples_are_told_in_these_words() -> None:
     assert "\n".join(map(shown, RULES)) == snapshot("""\
+large.negative_index
+    thread 5 of block 0 writes src[-2147483643] (array x), but src has 3221225472 elements (0 to 3221225471), at
+    k.cu:4
+    → src has 3221225472 elements, and an `int` ends at 2147483647: a product that is larger turns negative.
+      Compute the index in 64 bits, `(size_t)row * length`
+
+large.index_that_begins_again
+    y[9] at m=131072: got 5.0, expected 4.0; 1 of 256 elements is wrong; only three blocks ran; it is probably
+    thread 5 of block 0 that should write it
+    → smaller sizes are right, and here an array has 8589934592 elements: is an index, a product in it, or a
+      number of bytes computed in 32 bits? `(size_t)row * length`
+
 slips.loop_of_a_lone_semicolon
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:5
     → the `;` at the end of line 4 is the whole body of the `for`: what stands below runs once, after it. Take
@@ -115,12 +127,6 @@ bounds.arguments_of_the_launch
 bounds.condition_of_nothing
     thread 5 of block 0 writes src[64] (array x), but src has 64 elements (0 to 63), at k.cu:5
     → the `;` after `if (t < 64)` in line 4 ends the `if`, so it guards nothing: take it out
-
-bounds.index_of_32_bits
-    thread 5 of block 0 writes src[-2147483643] (array x), but src has 3221225472 elements (0 to 3221225471), at
-    k.cu:4
-    → src has 3221225472 elements, and an `int` ends at 2147483647: a product that is larger turns negative.
-      Compute the index in 64 bits, `(size_t)row * length`
 
 bounds.uneven_pass
     thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
@@ -420,11 +426,11 @@ races.return_before_ones_own_store
       for a sum, and return only after the last barrier
 
 races.element_beyond_the_threads
-    thread 5 of block 0 reads shared part[64] at k.cu:6 before anything wrote it
+    thread 5 of block 0 reads shared part[64] at k.cu:6 before it was written
     → the launch in line 1 starts blocks of 64 threads, and this is element 64: which thread should write it?
 
 races.adds_to_what_is_there
-    thread 5 of block 0 reads x[3] at k.cu:4 before anything wrote it
+    thread 5 of block 0 reads x[3] at k.cu:4 before it was written
     → is `=` meant for the `+=`? Else a `// zero x` line sets the array to 0 before the launch
 
 races.one_array_for_two_parameters
@@ -733,12 +739,6 @@ faults.own_lane_in_the_mask
 outputs.return_before_the_store
     y[0] at n=9: it was never written; expected 5.0; it is probably thread 5 of block 0 that should write it
     → does the thread that should write y[0] return before it does, in line 4?
-
-outputs.index_of_32_bits
-    y[9] at m=131072: got 5.0, expected 4.0; 1 of 131072 elements is wrong; it is probably thread 5 of block 0
-    that should write it
-    → smaller sizes are right, and here an array has 8589934592 elements: is an index, a product in it, or a
-      number of bytes computed in 32 bits? `(size_t)row * length`
 
 outputs.return_before_work_for_others
     y[0] at n=9: it was never written; expected 5.0; 1 of 9 elements is wrong; it is probably thread 5 of block

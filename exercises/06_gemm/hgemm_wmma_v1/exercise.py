@@ -1,4 +1,4 @@
-from grader import AlsoTimed, Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import AlsoTimed, Array, Exercise, Expect, Large, Target, Tolerance, Values, Work
 
 # Small integers that are mostly positive: the products' mean is 64, so the sums grow like 64·k. Up to k = 4096 they
 # stay below 400 · 4096 < 2^24, where floats are exact in any order of summation. From k = 80 on they pass 2048, where
@@ -28,6 +28,7 @@ EXERCISE = Exercise(
     ),
     secret={"m": (16, 160, 16), "n": (16, 160, 16), "k": (16, 256, 16)},
     simulated={"m": 256, "n": 256, "k": 256},
+    large=Large({"m": 4_194_000, "n": 640, "k": 640}, period={"m": 31}),
     timed={"m": 4096, "n": 4096, "k": 4096},
     also_timed=(AlsoTimed({"m": 8192, "n": 2048, "k": 4096}),),
     work=Work(bytes="2*m*k + 2*k*n + 4*m*n", flops="2*m*n*k"),

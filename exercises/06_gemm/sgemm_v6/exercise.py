@@ -1,4 +1,4 @@
-from grader import AlsoTimed, Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import AlsoTimed, Array, Exercise, Expect, Large, Target, Tolerance, Values, Work
 
 # Exact cases: sums of k terms of ±A stay below 4095 · 4096 < 2^24 up to k = 4096, where floats are exact in any order.
 # Elements of A need 12 bits: of those above 2048, tf32 and fp16 (11 bits) hold every other one, bf16 (8) one in 16.
@@ -29,6 +29,7 @@ EXERCISE = Exercise(
     ),
     secret={"m": (1, 160, 1), "n": (4, 160, 4), "k": (4, 200, 4)},
     simulated={"m": 256, "n": 256, "k": 256},
+    large=Large({"m": 4_193_983, "n": 640, "k": 640}, period={"m": 31}),
     timed={"m": 4096, "n": 4096, "k": 4096},
     also_timed=(AlsoTimed({"m": 8192, "n": 2048, "k": 4096}),),
     work=Work(bytes="4*(m*k + k*n + m*n)", flops="2*m*n*k"),

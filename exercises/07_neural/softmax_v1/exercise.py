@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import Array, Exercise, Expect, Large, Target, Tolerance, Values, Work
 
 # Wide enough that every mistake shows: expf overflows from 88.8 on, so a row without its maximum subtracted gives
 # inf / inf; and expf gives 0 below -104, so a maximum that starts at 0 gives 0 / 0 where a whole row lies there.
@@ -33,6 +33,7 @@ EXERCISE = Exercise(
     ),
     secret={"rows": (1, 40, 1), "cols": (2, 1500, 1)},
     simulated={"rows": 256, "cols": 1024},
+    large=Large({"rows": 270_001, "cols": 16_411}, period={"rows": 31}),
     timed={"rows": 16384, "cols": 4096},  # 512 MiB read and written
     work=Work(bytes="8*rows*cols"),
     target=Target(

@@ -67,13 +67,15 @@ def wrong(found: Finding) -> str:
         return f"run() has changed the input {found.array} in host memory"
     facts = found.facts
     row = " (row {}, column {})".format(*facts["position"]) if facts.get("position") else ""
+    element = f"{found.array}[{found.index}]" if found.index is not None else f"an element of {found.array}"
     case = ", ".join(f"{name}={value}" for name, value in facts["size"].items())
     writer = ""
     if found.thread is not None and found.block is not None:
         writer = f"it is probably thread {found.thread[0]} of block {found.block[0]} that should write it"
     parts = (
-        f"{found.array}[{found.index}]{row} at {case}: {_values(facts)}",
+        f"{element}{row} at {case}: {_values(facts)}",
         _how_many(facts["wrong"], facts["count"]),
+        "only three blocks ran" if "elements" in facts else "",
         _guess(found),
         writer,
         f"it would be right for {facts['since']}" if "since" in facts else "",

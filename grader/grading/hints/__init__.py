@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from grader.findings.record import Finding
 from grader.findings.sentences import sentence
-from grader.grading.hints import bounds, copies, faults, fragments, hostfile, outputs, races, slips
+from grader.grading.hints import bounds, copies, faults, fragments, hostfile, large, outputs, races, slips
 from grader.grading.hints.rules import RULES_OF, Rule, Seen
 from grader.verdict import Diagnostic
 
 RULES: tuple[Rule, ...] = tuple(
     rule
-    for module in (slips, fragments, bounds, hostfile, races, copies, faults, outputs)
+    for module in (large, slips, fragments, bounds, hostfile, races, copies, faults, outputs)
     for rule in RULES_OF[module.__name__.rpartition(".")[2]]
 )
 """All rules, in the order in which they are tried."""

@@ -73,16 +73,6 @@ def condition_of_nothing(found: Finding, seen: Seen) -> str:
     )
 
 
-@rule("out_of_bounds", example=stray("before_start", 5 - 2**31, 3 << 30), cause="before_start")
-def index_of_32_bits(found: Finding, seen: Seen) -> str:
-    """A negative index into more elements than an ``int`` can number, as a product becomes that does not fit."""
-    offset, wide = found.facts["offset"], found.facts["element_bytes"] << 31
-    if found.facts["array_bytes"] <= wide or offset < -wide:
-        return ""
-    many = f"{_name(found)} has {elements(_count(found))}, and an `int` ends at 2147483647"
-    return f"{many}: a product that is larger turns negative. Compute the index in 64 bits, `(size_t)row * length`"
-
-
 def _launch(blocks: int, leaves: int | None = None, *scratch: Scratch) -> Seen:
     own = Launch(kernel="k", args=("x",), grid=(blocks, 1, 1), block=(64, 1, 1), line=1, leaves=leaves)
     return Seen(plan=LaunchPlan((own,), scratch))

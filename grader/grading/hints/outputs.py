@@ -31,18 +31,6 @@ def return_before_the_store(found: Finding, seen: Seen) -> str:
     return f"does the thread that should write {found.array}[{found.index}] return before it does, in line {left}?"
 
 
-_LARGE = {"size": {"m": 2**17}, "wrong": 1, "count": 2**17, "got": "5.0", "expected": "4.0", "elements": 2**33}
-
-
-@rule("wrong", example=finding("wrong", array="y", index=9, facts=_LARGE))
-def index_of_32_bits(found: Finding, seen: Seen) -> str:
-    """Only the case is wrong that has more elements in an array than 32 bits can number."""
-    if found.facts.get("elements", 0) < 2**32:
-        return ""
-    there = f"smaller sizes are right, and here an array has {elements(found.facts['elements'])}"
-    return f"{there}: is an index, a product in it, or a number of bytes computed in 32 bits? `(size_t)row * length`"
-
-
 def _launch(blocks: int, *body: str) -> Seen:
     own = Launch(kernel="k", args=("y",), grid=(blocks, 1, 1), block=(64, 1, 1), line=1)
     return Seen(kernel(*body).source, LaunchPlan((own,)))

@@ -1,0 +1,33 @@
+"""What to do about an index of 32 bits, where an array has more elements than an ``int`` can number."""
+
+from __future__ import annotations
+
+from grader.findings.record import Finding
+from grader.findings.sentences.words import elements
+from grader.grading.hints.rules import Seen, finding, rule, stray
+
+LARGEST_INT = 2**31 - 1
+
+
+@rule("out_of_bounds", example=stray("before_start", 5 - 2**31, 3 << 30), cause="before_start")
+def negative_index(found: Finding, seen: Seen) -> str:
+    """As a product becomes that does not fit."""
+    size, offset = found.facts["element_bytes"], found.facts["offset"]
+    count = found.facts["array_bytes"] // size
+    if count <= LARGEST_INT or offset < -size * (LARGEST_INT + 1):
+        return ""
+    name = (found.names[-1] if found.names else found.array) or "the array"
+    many = f"{name} has {elements(count)}, and an `int` ends at {LARGEST_INT}"
+    return f"{many}: a product that is larger turns negative. Compute the index in 64 bits, `(size_t)row * length`"
+
+
+_LARGE = {"size": {"m": 2**17}, "wrong": 1, "count": 256, "got": "5.0", "expected": "4.0", "elements": 2**33}
+
+
+@rule("wrong", example=finding("wrong", array="y", index=9, facts=_LARGE))
+def index_that_begins_again(found: Finding, seen: Seen) -> str:
+    """Only the case is wrong that has so many elements."""
+    if "elements" not in found.facts:
+        return ""
+    there = f"smaller sizes are right, and here an array has {elements(found.facts['elements'])}"
+    return f"{there}: is an index, a product in it, or a number of bytes computed in 32 bits? `(size_t)row * length`"
