@@ -68,7 +68,7 @@ def next_step(
     if found is not None and request.exercise.blocks_race and found.space == "global" and found.rule in OF_ALL_BLOCKS:
         return f"{request.exercise.blocks_race} {_read_hints(request)}"
     repeated = _repeated_work(word, diagnostics)
-    if repeated:
+    if repeated and (word == "timeout" or (found is not None and not found.hint)):
         return repeated
     note = _begin_with_note(diagnostics)
     if found is not None and found.hint and not (word == "wrong" and note):

@@ -204,10 +204,11 @@ class SourceView:
     def first_use(self, local: Part) -> Part | None:
         """The first assignment, call or access below a declaration that names its variable.
 
-        None also if it is uncertain: another variable has the same name, or gets its value or its address.
+        None also if it is uncertain: another variable or a macro has the name, or gets its value or its address.
         """
         function = self.function(local.line)
-        if function is None:
+        macros = (line for line in self._code if re.match(r"\s*#\s*define\b", line))
+        if function is None or any(local.name in _WORD.findall(line) for line in macros):
             return None
         below = self.parts(local.line, function.last, "local", *_USES)
         below = [one for one in below[below.index(local) + 1 :] if _may_name(one, local.name)]

@@ -69,6 +69,7 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
          "threadIdx"),
         ("reduce_v4", "if (j < m)\n        ", "", "out_of_bounds", "bounds.length_of_the_array", "compare the index"),
         ("vector_add", "if (i < n)", "if (i < n);", "out_of_bounds", "bounds.condition_of_nothing", "`if (i < n)`"),
+        ("vector_add", "if (i < n)", "if (i < n) return;", "out_of_bounds", "bounds.guard_turned_round", "`i >= n`"),
         ("coalescing_stride", "if (first + k * step < n)", "if (first < n)", "out_of_bounds",
          "bounds.condition_lets_it_through", "which is `first + k * step`"),
         ("reduce_v7", "i + 3 * threads < m4;", "i < m4;", "out_of_bounds", "bounds.wide_access",

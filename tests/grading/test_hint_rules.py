@@ -173,6 +173,11 @@ bounds.one_too_many
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → `t <= 63` also lets `t` = `63` through, which is one too many: write `t < 63`
 
+bounds.guard_turned_round
+    thread 5 of block 0 writes src[64] (array x), but src has 64 elements (0 to 63), at k.cu:5
+    → the `if` that returns takes out the threads that have an element, and lets `t` = 64 go on: return where `t
+      >= n`
+
 bounds.length_of_a_row
     thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → in `c * cols + r` a row is `cols` elements long, but `r` ends at `rows`: how long is a row of src?

@@ -315,6 +315,7 @@ def test_threads_that_left_before_their_own_store_explain_what_nobody_wrote() ->
         ("float sum;\n{\n    float sum = 0;\n    sum += x[t];\n}", None),
         ("static int calls;\n++calls;", None),
         ("Sum sum;\nsum += x[t];", None),
+        ("float sum;\n#define START sum = 0\nSTART;\nsum += x[t];", None),
         ('float sum;\nasm("mov.f32 %0, 0f00000000;" : "=f"(sum));\nsum += x[t];', None),
     ],
 )

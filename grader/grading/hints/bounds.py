@@ -60,12 +60,13 @@ def arguments_of_the_launch(found: Finding, seen: Seen) -> str:
     )
 
 
-@rule("out_of_bounds", "race", example=stray("beyond_end", 64, 64, line=5),
+@rule("out_of_bounds", "race", "wrong", example=stray("beyond_end", 64, 64, line=5),
       seen=kernel("if (t < 64);", "src[t] = 1;"))  # fmt: skip
 def condition_of_nothing(found: Finding, seen: Seen) -> str:
-    """An access below an ``if`` that ends with its semicolon."""
-    line, function = found.line or 0, seen.source.function(found.line or 0)
-    empty = seen.source.empty_if(function.line, line) if function else None
+    """An access below an ``if`` that ends with its semicolon; of a wrong output, any in the source."""
+    function = seen.source.function(found.line) if found.line else None
+    first, last = (function.line, found.line or 0) if function else (1, END)
+    empty = seen.source.empty_if(first, last) if function or found.kind == "wrong" else None
     if empty is None:
         return ""
     return (
@@ -272,6 +273,24 @@ def one_too_many(found: Finding, seen: Seen) -> str:
     if at.by_leaving:
         return f"the `if` that returns lets {through}: write `{at.less} >= {at.more}`"
     return f"`{at.less} <= {at.more}` also lets {through}: write `{at.less} < {at.more}`"
+
+
+_TURNED = "__global__ void k(float* src, int n) {\n\n\nif (t < n) return;\nsrc[t] = 1;\n}"
+_OF_64 = LaunchPlan((Launch(kernel="k", args=("x", 64), grid=(1, 1, 1), block=(64, 1, 1)),))
+
+
+@rule("out_of_bounds", example=stray("beyond_end", 64, 64, line=5), seen=Seen(SourceView(_TURNED), _OF_64),
+      cause="beyond_end")  # fmt: skip
+def guard_turned_round(found: Finding, seen: Seen) -> str:
+    """An ``if`` that returns takes out the threads that have an element, and lets the others go on."""
+    index, known = _indexed(found, seen)
+    at = next((at for at in known.values() if at.by_leaving and at.more == plain(index)), None)
+    if at is None or _value(at.less, found, seen) != _count(found):
+        return ""
+    goes = (
+        f"the `if` that returns takes out the threads that have an element, and lets `{at.more}` = {found.index} go on"
+    )
+    return f"{goes}: return where `{at.more} >= {at.less}`"
 
 
 def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> Matrix | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import islice
 
 from grader.findings.record import Finding
 from grader.findings.sentences.words import elements
@@ -107,6 +108,7 @@ def variable_that_begins_again(found: Finding, seen: Seen) -> str:
 
 
 _VALUE = {"size": {"n": 9}, "wrong": 9, "count": 9, "got": "1.0", "expected": "5.0"}
+MOST_LOCALS = 64  # a hostile text has thousands
 _NUMBER = re.compile(r"(?:(?:const|unsigned|signed|volatile)\s+)*(?:float|double|half|__half|char|short|int|long)\b")
 
 
@@ -115,8 +117,9 @@ def variable_without_a_first_value(found: Finding, seen: Seen) -> str:
     """The first line that uses a variable adds to it, say, and it has no value yet."""
     if found.facts.get("value", "got") != "got" or seen.given_kernel or not seen.source.is_clear():
         return ""
-    for local in seen.source.parts(1, END, "local"):
-        first = None if local.texts[1] else seen.source.first_use(local)
+    empty = (local for local in seen.source.parts(1, END, "local") if not local.texts[1])
+    for local in islice(empty, MOST_LOCALS):
+        first = seen.source.first_use(local)
         if first is None:
             continue
         has_none = f"`{local.name}` has no value yet when line {first.line} uses it"
