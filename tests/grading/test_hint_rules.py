@@ -241,8 +241,9 @@ hostfile.record_an_event
     kernel k on stream 1 (k_host.py:20) writes the device copy of x, which the fill on the default stream
     (k_host.py:16) writes too: either may come last; no event between them
     → record an event on the default stream after the fill (line 16) and let stream 1 wait for it first
-      (`stream.wait_event(event)`); or put both on one stream; or give each a buffer of its own. A stream made
-      with non_blocking=True does not wait for the default stream, nor that one for it
+      (`stream.wait_event(event)`); or put both on one stream; or give each a buffer of its own. What is queued
+      outside of `with stream:` goes to the default stream. A stream made with non_blocking=True does not wait
+      for the default stream, nor that one for it
 
 hostfile.let_its_kernels_in
     cudaErrorIllegalAddress: kernel k on stream 1 (k_host.py:20) uses the copy of x, which kernels of device 0

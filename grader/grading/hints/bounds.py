@@ -285,7 +285,7 @@ def guard_turned_round(found: Finding, seen: Seen) -> str:
     """An ``if`` that returns takes out the threads that have an element, and lets the others go on."""
     index, known = _indexed(found, seen)
     at = next((at for at in known.values() if at.by_leaving and at.more == plain(index)), None)
-    if at is None or _value(at.less, found, seen) != _count(found):
+    if at is None or value_of(at.less, found, seen) != _count(found):
         return ""
     goes = (
         f"the `if` that returns takes out the threads that have an element, and lets `{at.more}` = {found.index} go on"

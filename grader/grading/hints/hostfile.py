@@ -136,7 +136,10 @@ def _or_else(found: Finding) -> str:
     if found.cause != "read_before_written":
         hint += "; or give each a buffer of its own"
     if first.device == second.device and 0 in (first.stream, second.stream):
-        hint += ". A stream made with non_blocking=True does not wait for the default stream, nor that one for it"
+        hint += (
+            ". What is queued outside of `with stream:` goes to the default stream. A stream made with "
+            "non_blocking=True does not wait for the default stream, nor that one for it"
+        )
     if found.facts.get("pageable"):
         hint += ". When a copy from memory that is not pinned returns, it has read there; the bytes may arrive later"
     return hint
