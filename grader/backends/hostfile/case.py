@@ -8,12 +8,15 @@ old pointers are wrong. The host file is not told which run is graded.
 from __future__ import annotations
 
 import re
+import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grader.backends.base import Execution
+from grader.backends.hostfile.allowance import FEWER_THREADS, LESS_MEMORY, LOOK_S, MOST_THREADS
+from grader.backends.hostfile.child_files import where
 from grader.backends.mappings import pages
 from grader.errors import SubmissionError
 from grader.exercise import SECRET_SIZES
@@ -28,8 +31,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.backends.base import Buffer
+    from grader.backends.hostfile.child_files import ChildFiles
     from grader.compile import Program
     from grader.exercise import Exercise, Size
+    from grader.process.child import Child
 
     Values = npt.NDArray[np.generic]
     Arrays = Mapping[str, Values]
@@ -192,37 +197,52 @@ def _finding(entry: Mapping[str, Any], file: str) -> Diagnostic:
     )
 
 
-def process_died(
-    file: str, line: int | None, signal: str | None, status: int | None, otherwise: str = ""
-) -> SubmissionError:
-    """The error of a process that ended by ``signal``, or else with ``status``, while it executed ``line``.
+class HostfileProcess:
+    """A host file's process in its parent: its limits, and the errors of a process that hangs, dies or exceeds them."""
 
-    ``otherwise`` is the next step for signals that have none of their own.
-    """
-    how = f"exit status {status}" if signal is None else _MEANS.get(signal, signal)
-    message = f"the process of {file} ended while it was running: {how}{_place(file, line)}"
-    at = f" at line {line}" if line else ""
-    hint = _MUST_RETURN if signal is None else _NEXT.get(signal, otherwise or _MUST_RETURN)
-    found = Diagnostic("crash", message, file=file, line=line, hint=hint.format(at=at))
-    return SubmissionError("crash", message, diagnostics=(found,), hint=found.hint)
+    def __init__(self, child: Child, files: ChildFiles, memory_bytes: int) -> None:
+        self._child, self._files = child, files
+        self._memory_bytes = memory_bytes
+        self._next_check = 0.0
+        self.name = ""  # of the host file, once it is sent
 
+    def over_limit(self, *, now: bool = False) -> SubmissionError | None:
+        """The error of a process with too many threads or too much memory; None if it is within its limits.
 
-def process_hung(file: str, line: int | None, message: str, hint: str) -> SubmissionError:
-    """The error of a process that exceeded a time limit, which ``message`` names, while it executed ``line``."""
-    message += _place(file, line)
-    found = Diagnostic("timeout", message, file=file, line=line, hint=hint)
-    return SubmissionError("timeout", message, diagnostics=(found,), hint=hint)
+        Without ``now`` they are checked at most every `LOOK_S`.
+        """
+        if not now and time.monotonic() < self._next_check:
+            return None
+        threads, memory_bytes = self._child.holds()
+        self._next_check = time.monotonic() + LOOK_S
+        if threads > MOST_THREADS:
+            return self._error(
+                "limit", f"the process of {self.name} has more than {MOST_THREADS} threads", FEWER_THREADS
+            )
+        if memory_bytes > self._memory_bytes:
+            most = f"{self._memory_bytes / 1e9:.2g} GB of memory"
+            return self._error("limit", f"the process of {self.name} uses more than {most}", LESS_MEMORY)
+        return None
 
+    def hung(self, message: str, hint: str) -> SubmissionError:
+        """The error of a process that exceeded a time limit, which ``message`` names."""
+        return self._error("timeout", message, hint)
 
-def process_too_large(file: str, line: int | None, what: str, hint: str) -> SubmissionError:
-    """The error of a process that exceeded a limit of `Allowance`, in the words ``what``."""
-    message = f"the process of {file} {what}{_place(file, line)}"
-    found = Diagnostic("limit", message, file=file, line=line, hint=hint)
-    return SubmissionError("limit", message, diagnostics=(found,), hint=hint)
+    def died(self, otherwise: str = "") -> SubmissionError:
+        """The error of a process that ended; ``otherwise`` is the next step for signals that have none of their own."""
+        self._child.wait(2.0)
+        signal = self._child.signal_name
+        how = f"exit status {self._child.returncode}" if signal is None else _MEANS.get(signal, signal)
+        hint = _MUST_RETURN if signal is None else _NEXT.get(signal, otherwise or _MUST_RETURN)
+        return self._error("crash", f"the process of {self.name} ended while it was running: {how}", hint)
 
-
-def _place(file: str, line: int | None) -> str:
-    return f" ({file}:{line})" if line else ""
+    def _error(self, word: str, message: str, hint: str) -> SubmissionError:
+        """With the line of the host file that was being executed, if it is known."""
+        line = where(self._child, self._files, self.name)
+        message += f" ({self.name}:{line})" if line else ""
+        hint = hint.format(at=f" at line {line}" if line else "")
+        found = Diagnostic(word, message, file=self.name, line=line, hint=hint)
+        return SubmissionError(word, message, diagnostics=(found,), hint=hint)
 
 
 _MEANS: Mapping[str, str] = {

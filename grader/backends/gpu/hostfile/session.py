@@ -16,19 +16,17 @@ from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu.hostfile.signals import Signals, undisturbed
 from grader.backends.gpu.hostfile.timeline import timeline_of
 from grader.backends.gpu.session import LOAD_S, SETTLE_S, START_S, ChildSession
-from grader.backends.hostfile.allowance import LOOK_S, Allowance
+from grader.backends.hostfile.allowance import LOOK_S
 from grader.backends.hostfile.case import (
+    HostfileProcess,
     error_of,
     is_cooperative,
     printed_of,
     printed_too_much,
-    process_died,
-    process_hung,
-    process_too_large,
     run_case,
     shared_bytes,
 )
-from grader.backends.hostfile.child_files import ChildFiles, where
+from grader.backends.hostfile.child_files import ChildFiles
 from grader.backends.mappings import PAGE, SharedFile
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
 
@@ -69,13 +67,12 @@ class HostfileSession(ChildSession):
         self._shared.reserve(PAGE)  # the first page is for signals
         self._signals = Signals(self._shared.fd)
         self._watched = False  # the child waits for signals, not for messages
-        self._name = ""  # of the host file, once it is sent
         self._files = ChildFiles()
         self._mapped: dict[str, dict[str, Any]] = {}  # of the last `set_up`: span and dtype by name
         self.baselines_s: dict[str, tuple[float, ...]] = {}
         super().__init__(start(self._shared, self._files, self._folder.name, limits), limits)
         # Pages of the shared file count twice: as pages of the process, and as an anonymous file that it has open.
-        self._allowance = Allowance(self._child, HOST_MEMORY_BYTES + 2 * self._shared.size)
+        self._process = HostfileProcess(self._child, self._files, HOST_MEMORY_BYTES + 2 * self._shared.size)
 
     def load(
         self, program: Program, cubin: bytes, source: bytes, name: str, baselines: tuple[Baseline, ...] = ()
@@ -86,7 +83,7 @@ class HostfileSession(ChildSession):
         for one in baselines:
             self.baselines_s[one.name] = self._measured(one)
         self.call({"do": "sandbox"}, LOAD_S)
-        self._name = name
+        self._process.name = name
         kernel = self.program.entries[0].name if self.program.entries else ""
         module = {"kernel": kernel, "cooperative": is_cooperative(self.program), "devices": self._gpus}
         self._load({"do": "load", "cubin": cubin, "source": source, "name": name, **module})
@@ -108,7 +105,7 @@ class HostfileSession(ChildSession):
         """Run one case on fresh mappings. An exception in the host file becomes ``failure``."""
         try:
             execution = run_case(self, self._exercise, run.buffers)
-            self.look(now=True)
+            self.check_limits(now=True)
         except SubmissionError as error:
             execution = Execution({}, diagnostics=error.diagnostics, failure=error.verdict)
         return self._with_printed(execution)
@@ -120,7 +117,7 @@ class HostfileSession(ChildSession):
             return replace(execution, printed=self._files.printed(limit_bytes))
         printed, too_much = printed_of(self.call({"do": "printed"}, SETTLE_S), limit_bytes)
         if too_much and execution.failure is None:
-            said = printed_too_much(f"{self._name}, or its kernels,", self._name, limit_bytes)
+            said = printed_too_much(f"{self._process.name}, or its kernels,", self._process.name, limit_bytes)
             execution = replace(execution, failure="limit", diagnostics=(said,))
         return replace(execution, printed=printed)
 
@@ -169,7 +166,7 @@ class HostfileSession(ChildSession):
                 raise self._stop(self._hung(allowed_s))
             if self._child.wait(0.0) is not None:
                 raise self._stop(self._died())
-            self.look()
+            self.check_limits()
         seconds = time.perf_counter() - start
         if not ended:
             self._await(SETTLE_S)  # raises what went wrong
@@ -179,49 +176,44 @@ class HostfileSession(ChildSession):
     def _watched_for(self, allowed_s: float) -> float:
         ends = time.monotonic() + allowed_s
         while not self._child.channel.arrives(min(LOOK_S, max(0.0, ends - time.monotonic()))):
-            self.look()
+            self.check_limits()
             if time.monotonic() >= ends:
                 return 0.0
-        self.look(now=True)
+        self.check_limits(now=True)
         return max(LATE_S, ends - time.monotonic())
 
-    def look(self, *, now: bool = False) -> None:
-        """End the process and raise SubmissionError if it exceeds its `Allowance`; without ``now`` at most every tenth
-        of a second. Do not call it between a run's end and the copies of its outputs, which must be made at once.
+    def check_limits(self, *, now: bool = False) -> None:
+        """End the process and raise SubmissionError if it exceeds its limits.
+
+        Do not call it between a run's end and the copies of its outputs, which must be made at once.
         """
-        what, hint = self._allowance.passed(now=now) if self._name and not self._stopped else ("", "")
-        if what:
-            line = where(self._child, self._files, self._name)
-            raise self._stop(process_too_large(self._name, line, what, hint))
+        error = self._process.over_limit(now=now) if self._process.name and not self._stopped else None
+        if error is not None:
+            raise self._stop(error)
 
     def _hung(self, seconds: float) -> WarpgradeError:
         """The error for a host file that exceeded its time, with its line."""
-        if not self._name:
+        if not self._process.name:
             return super()._hung(seconds)
         hint = (
             "look for a loop that does not end, in it or in a kernel, and for a wait for an operation that was never "
             f"queued; if it only needs more time, use `--timeout {math.ceil(2 * self.limits.total_s)}`"
         )
-        message = self._too_long(self._name, seconds)
-        return process_hung(self._name, where(self._child, self._files, self._name), message, hint)
+        return self._process.hung(self._too_long(self._process.name, seconds), hint)
 
     def _died(self) -> WarpgradeError:
-        if not self._name:
+        if not self._process.name:
             return super()._died()
-        child = self._child
-        child.wait(2.0)
-        line = where(child, self._files, self._name)
-        otherwise = "run it with `--backend sim` to see what it does"
-        return process_died(self._name, line, child.signal_name, child.returncode, otherwise)
+        return self._process.died("run it with `--backend sim` to see what it does")
 
     def _raise_if_bad(self, answer: dict[str, Any], keep_fault: bool) -> None:
         """As for a kernel. Once the host file is loaded, it can write to the channel: only faults are accepted then."""
-        if self._name:
+        if self._process.name:
             answer = {name: value for name, value in answer.items() if name not in ("error", "unsupported")}
         super()._raise_if_bad(answer, keep_fault)
 
     def _submission_error(self, answer: dict[str, Any]) -> SubmissionError:
-        return error_of(answer, self._name)
+        return error_of(answer, self._process.name)
 
     def _send(self, request: dict[str, Any], arrays: dict[str, Values] | None = None) -> None:
         """Send a message; a child that waits for signals must be told first to receive messages."""

@@ -301,7 +301,7 @@ def take_runs(
         while (taken := len(seconds)) < WARM_UPS + samples:
             if taken >= WARM_UPS + LEAST_SAMPLES and time.perf_counter() - started > BUDGET_S:
                 break
-            session.look()
+            session.check_limits()
             patches, places = recording.patches(taken + 1), recording.places(outs, taken + 1)
             for name, values in outs.items():
                 _fill(shared[name], values)
@@ -316,7 +316,7 @@ def take_runs(
                 copies.append({name: _fill(np.empty_like(shared[name]), shared[name]) for name in places})
                 for name, values in early.items():
                     copies[-1][name][places[name]] = values
-    session.look(now=True)
+    session.check_limits(now=True)
     return TimedRuns(tuple(seconds), tuple(copies))
 
 

@@ -8,18 +8,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import USUAL, CaseRun, Execution, Limits
-from grader.backends.hostfile.allowance import LOOK_S, Allowance
+from grader.backends.hostfile.allowance import LOOK_S
 from grader.backends.hostfile.case import (
+    HostfileProcess,
     error_of,
     is_cooperative,
     printed_of,
     printed_too_much,
-    process_died,
-    process_hung,
-    process_too_large,
     run_case,
 )
-from grader.backends.hostfile.child_files import where
 from grader.backends.mappings import PAGE, Span
 from grader.backends.sim.session import START_S, SimSession, as_launches, as_timeline
 from grader.backends.time_limit import TimeLimit
@@ -100,7 +97,7 @@ class HostfileSimSession(Closing):
         self._exercise = exercise
         self._limits = limits
         self._device = DeviceSession(pair.device, program, limits)
-        self._allowance = Allowance(pair.host, pair.memory_bytes)
+        self._process = HostfileProcess(pair.host, pair.files, pair.memory_bytes)
         self._arrays: dict[str, tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]] = {}
         self._spans: dict[str, Span] = {}
         self._conditions = USUAL
@@ -108,14 +105,13 @@ class HostfileSimSession(Closing):
         self._graded = False
         self._calls = 0  # of the device, since the last request
         self._stopped: WarpgradeError | None = None
-        self._name = ""
         self._is_closed = False
         self.program = program
         self.sandbox = "none"
 
     def load(self, source: bytes, name: str, threads: int) -> None:
         """Start the device, then load module and host file. Raises SubmissionError, RefusedProgram, GraderFault."""
-        self._name = name
+        self._process.name = name
         shared, channel = self._pair.shared, self._pair.host.channel
         request = {"do": "start", "fd": shared.fd, "size": shared.size, "name": name, **self._pair.files.to_dict()}
         request |= {"inner": self._pair.inner.to_dict()}
@@ -177,7 +173,7 @@ class HostfileSimSession(Closing):
         try:
             self._ask({"do": "setup", "arrays": arrays})
         finally:
-            self._look(now=True)
+            self._check_limits(now=True)
         return {name: own for name, (own, _) in self._arrays.items()}
 
     def go(self) -> float:
@@ -195,7 +191,7 @@ class HostfileSimSession(Closing):
             seconds = time.perf_counter() - started
             for own, there in self._arrays.values():
                 own[:] = there
-            self._look(now=True)  # after the copies, which must be made at once
+            self._check_limits(now=True)  # after the copies, which must be made at once
             self._end_run()
         self._graded = True
         return seconds
@@ -221,10 +217,10 @@ class HostfileSimSession(Closing):
             result.pop("is", None)
             # The device has its own limits; but a loop of calls that do nothing must exceed the host file's limit.
             limit.add(max(0.0, time.monotonic() - called - CALL_S))
-            self._look()
+            self._check_limits()
             answer = self._exchanged(result, limit)
         if "fault" in answer:
-            raise error_of(answer, self._name)
+            raise error_of(answer, self._process.name)
         return answer
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -241,7 +237,7 @@ class HostfileSimSession(Closing):
         try:
             channel.send(message)
             while not channel.arrives(min(LOOK_S, limit.left_s())):
-                self._look()
+                self._check_limits()
                 if limit.left_s() == 0.0 and limit.is_over():
                     raise self._stop(self._hung(limit))
             return channel.receive(LATE_S + limit.left_s())[0]
@@ -251,29 +247,21 @@ class HostfileSimSession(Closing):
             message_ = "the process that ran the host file sent an invalid answer"
             raise self._stop(SubmissionError("crash", message_)) from None
         except ChannelClosed:
-            raise self._stop(self._died()) from None
+            raise self._stop(self._process.died()) from None
 
-    def _look(self, *, now: bool = False) -> None:
-        """End the host file's process and raise SubmissionError if it exceeds its `Allowance`."""
-        what, hint = self._allowance.passed(now=now) if self._stopped is None else ("", "")
-        if what:
-            line = where(self._pair.host, self._pair.files, self._name)
-            raise self._stop(process_too_large(self._name, line, what, hint))
+    def _check_limits(self, *, now: bool = False) -> None:
+        """End the host file's process and raise SubmissionError if it exceeds its limits."""
+        error = self._process.over_limit(now=now) if self._stopped is None else None
+        if error is not None:
+            raise self._stop(error)
 
     def _hung(self, limit: TimeLimit) -> WarpgradeError:
         """The error for a host file that exceeded its time, with its current line if known."""
         if not self._calls and limit.is_starved():  # one that calls waits for answers, not for a processor
             return limit.busy_machine()
-        pair = self._pair
         message = f"the host file did not return within {self._limits.launch_s:.3g} s"
         hint = "look for a loop whose condition never becomes false; `--timeout SECONDS` gives it more time"
-        return process_hung(self._name, where(pair.host, pair.files, self._name), message, hint)
-
-    def _died(self) -> SubmissionError:
-        host = self._pair.host
-        host.wait(2.0)
-        line = where(host, self._pair.files, self._name)
-        return process_died(self._name, line, host.signal_name, host.returncode)
+        return self._process.hung(message, hint)
 
     def _stop(self, error: WarpgradeError) -> WarpgradeError:
         self._stopped = error
@@ -306,7 +294,7 @@ class HostfileSimSession(Closing):
         printed, too_much = self._printed()
         printed += "".join(str(report["printed"]) for report in self._reports[-1:])
         if too_much and failure is None:
-            said = printed_too_much("the host file", self._name, self._limits.printf_bytes)
+            said = printed_too_much("the host file", self._process.name, self._limits.printf_bytes)
             failure, diagnostics = "limit", (said,)
         return Execution(
             outputs=outputs or {}, launches=as_launches(last), diagnostics=diagnostics, findings=findings,

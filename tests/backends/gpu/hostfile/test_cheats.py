@@ -168,7 +168,7 @@ class Session:
             self.shared[name] = array
         return self.shared
 
-    def look(self, *, now=False):
+    def check_limits(self, *, now=False):
         self.log.append("look")
 
     def go(self):
