@@ -7,14 +7,14 @@ each block computes its values alone. Otherwise nothing is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.backends.base import Buffer, CaseRun
 from grader.findings.kinds import word_of_kind
 from grader.grading.records import Case
-from grader.launch import Launch, LaunchPlan
+from grader.launch import Launch, LaunchPlan, Zero
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,7 @@ def large_case(exercise: Exercise) -> Case | None:
 
 
 def large_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -> CaseRun:
-    """The request to run the first launch: later ones would read elements that most blocks have not written."""
+    """The request to run the launches that read nothing of what another one should have written."""
     import numpy as np
 
     from grader.inputs import element_bytes, element_count
@@ -59,9 +59,17 @@ def large_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) 
         made = made if made is None else np.resize(made, own)
         buffers.append(Buffer(array.name, array.dtype, count, array.role, made, period=own % count))
     scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
-    first = next((at for at, step in enumerate(plan.steps) if isinstance(step, Launch)), 0)
-    plan = replace(plan, steps=plan.steps[: first + 1])
+    plan = replace(plan, steps=tuple(_independent(plan, {array.name for array in exercise.inputs})))
     return CaseRun(plan, (*buffers, *scratch), counters=False, instructions=BUDGET, few=True)
+
+
+def _independent(plan: LaunchPlan, inputs: Set[str]) -> Iterator[Launch | Zero]:
+    written: set[str] = set()
+    for step in plan.steps:
+        own = {value for value in step.args if isinstance(value, str)} if isinstance(step, Launch) else set()
+        if not own & written:
+            yield step
+        written |= own - inputs
 
 
 def _repeats(exercise: Exercise, case: Case) -> bool:
@@ -92,7 +100,9 @@ def certain(execution: Execution) -> Execution:
 
 def are_final(plan: LaunchPlan, execution: Execution) -> bool:
     """Whether each block computes its values alone, so that its written values are final."""
-    return len(plan.steps) == 1 and not plan.scratch and not execution.unordered and execution.failure in (None, "race")
+    if len(plan.steps) > 1 or plan.scratch or execution.failure not in (None, "race"):
+        return False
+    return all(role == "fence" for role, _ in execution.unordered)
 
 
 def wrong_value(exercise: Exercise, case: Case, data: CaseData, outputs: Arrays, plan: LaunchPlan) -> Finding | None:

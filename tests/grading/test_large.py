@@ -72,6 +72,10 @@ def test_an_index_of_32_bits_is_found_with_its_hint(tmp_path, index, word, rule)
     assert verdict.diagnostics[0].rule == rule
 
 
+def test_a_fence_hides_no_wrong_value(tmp_path):
+    assert graded(tmp_path, row("(unsigned)r * cols") + " __threadfence();").verdict == "wrong"
+
+
 def test_the_wrong_element_is_named_with_its_index_in_the_whole_array(tmp_path):
     verdict = graded(tmp_path, row("(unsigned)r * cols"))
     assert verdict.diagnostics[0].index >= ROWS - 64
@@ -82,6 +86,13 @@ def test_blocks_that_walk_over_all_rows_are_judged_like_others(tmp_path):
     loop = "for (int r = blockIdx.x * 64 + threadIdx.x; r < rows; r += 64 * gridDim.x) y[r] = 2 * x[INDEX + 1];"
     assert graded(tmp_path, loop.replace("INDEX", "(size_t)r * cols"), head).passed
     assert graded(tmp_path, loop.replace("INDEX", "r * cols"), head).verdict == "out_of_bounds"
+
+
+def test_a_launch_before_the_one_that_counts_hides_nothing(tmp_path):
+    kernel = 'extern "C" __global__ void first(float* some) { some[threadIdx.x] = 1; }\n'
+    head = "// scratch some: float[32]\n// launch first(some): grid=1 block=32\n" + HEAD
+    assert graded(tmp_path, row("(size_t)r * cols"), head, kernel).passed
+    assert graded(tmp_path, row("r * cols"), head, kernel).verdict == "out_of_bounds"
 
 
 ATOMIC = "int r = blockIdx.x / 2; if (threadIdx.x == 0) atomicAdd(&y[r], x[(size_t)r * cols + 1]);"
