@@ -138,7 +138,7 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0, *, keeps_s
     again, file = partial(_ran, job, session, case), job.compiled.program.name
     try:
         ran = after_another_case(again, file) if keeps_state else again()
-        if not job.exercise.host and not keeps_state:
+        if not keeps_state:
             ran = with_other_values(ran, again)
             ran = in_other_orders(ran, again, _orders(job, ran, number), file)
     except RefusedProgram:

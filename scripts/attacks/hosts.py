@@ -47,6 +47,12 @@ for what, words, edit in (
 ):  # fmt: skip
     attack("host file", "pinned_copy", words, what=what, host=(edit,))
 
+attack("host file", "pinned_copy", "sim=wrong", ("    float largest = 0.0f;\n", "    __shared__ float rest[32];\n    float largest = rest[lane];\n"), what="a kernel that begins with what shared memory holds")  # fmt: skip
+attack(
+    "host file", "pinned_copy", "sim=wrong", ("        out[f] = largest;\n", "        out[f] = fmaxf(largest, out[f]);\n"),
+    what="a kernel that adds to fresh memory", host=(instead("kept[len(kept)] = plan['largest'] = cupy.empty_like(plan['largest'])\nusual()"),),
+)  # fmt: skip
+
 for what, words, statements in (
     ("half of the frames", "sim=pass gpu=wrong", "usual()\nplan['out'][plan['out'].size // 2:] = plan['out'][: plan['out'].size // 2]"),
     ("the last frame is left out", "sim=pass gpu=wrong", "usual()\nplan['out'][-1] = 0"),

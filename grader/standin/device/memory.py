@@ -85,6 +85,8 @@ class Space:
     def __init__(self, shared: Bytes, pool: tuple[int, int], devices: int, memory_bytes: int) -> None:
         self.shared = shared
         self.memory_bytes = memory_bytes
+        self.poison_word = POISON_WORD  # in fresh device memory
+        self._pinned_before: dict[tuple[int, int], MemoryRegion] = {}  # by address and size
         self.arrays: list[HostArray] = []
         self.gone: list[MemoryRegion] = []  # freed regions, oldest first
         self.used = [0] * devices
@@ -99,6 +101,12 @@ class Space:
         """Set the exercise's arrays, which are in the shared file."""
         self.arrays = [HostArray(name, *row) for name, row in arrays.items()]
 
+    def begin_case(self, poison_word: int, *, repeated: bool) -> None:
+        """Begin a case. If the last one is repeated, at the same addresses, `setup` pins what is pinned already."""
+        self.poison_word = poison_word
+        pinned = [region for region in self._regions if region.was_registered and repeated]
+        self._pinned_before = {(region.start, region.size): region for region in pinned}
+
     # -- allocating -------------------------------------------------------------------------------------------------
     def allocate(self, size: int, device: int, line: int) -> MemoryRegion:
         """Allocate device memory. Raises CudaRefusal if not enough is left."""
@@ -111,7 +119,7 @@ class Space:
         start = self._next
         self._next = -(-(start + size + max(ROOM, size)) // ALIGNMENT) * ALIGNMENT
         self.used[device] += size
-        return self._add(MemoryRegion(start, size, "device", device, line, poisoned(size)))
+        return self._add(MemoryRegion(start, size, "device", device, line, poisoned(size, self.poison_word)))
 
     def allocate_shared(self, size: int, kind: Kind, device: int, line: int) -> MemoryRegion:
         """Allocate pinned or managed memory in the pool of the shared file. Raises CudaRefusal if none is left."""
@@ -124,6 +132,10 @@ class Space:
                     data[:] = poisoned(size, MANAGED_WORD)
                 return self._add(MemoryRegion(HOST_BASE + begin, size, kind, device, line, data))
         raise CudaRefusal(OUT_OF_MEMORY, f"out of memory: the host has no {size} bytes left for pinned arrays")
+
+    def is_pinned_again(self, start: int, size: int) -> bool:
+        """Whether the case is repeated, and its `setup` has pinned this range before."""
+        return self._pinned_before.pop((start, size), None) in self._regions
 
     def register(self, start: int, size: int, line: int) -> MemoryRegion:
         """Pin a range of the shared file. Raises CudaRefusal outside it, or if a page of it is pinned already."""
@@ -308,8 +320,8 @@ def in_pages(size: int) -> int:
     return -(-size // PAGE) * PAGE
 
 
-def poisoned(size: int, word: int = POISON_WORD) -> Bytes:
-    """The contents of fresh memory: every word is a NaN that no computation gives (`grader.inputs.POISON_WORD`)."""
+def poisoned(size: int, word: int) -> Bytes:
+    """The contents of fresh memory, usually a NaN that no computation gives (`grader.inputs.POISON_WORD`)."""
     return np.full(-(-max(size, 1) // 4), word, "<u4").view(np.uint8)[:size]
 
 

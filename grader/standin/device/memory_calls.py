@@ -97,7 +97,8 @@ class MemoryCalls(DeviceCore):
 
     def host_register(self, line: int, address: int, size: int, flags: int) -> None:
         self.refuse_unsafe("pinning memory")
-        self._give(self.space.register(address, size, line))
+        if not self.space.is_pinned_again(address, size):
+            self._give(self.space.register(address, size, line))
         self.executor.tally.add("pinned_bytes", size)
 
     def host_unregister(self, line: int, address: int) -> None:

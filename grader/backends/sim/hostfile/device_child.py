@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from grader.backends.base import USUAL, Conditions
 from grader.backends.sim import child
 from grader.c_types import DTYPE_BYTES
 
@@ -37,7 +38,9 @@ class DeviceServer:
 
     def _bind(self, message: dict[str, Any]) -> dict[str, Any]:
         self._arrays = {name: (row[0], row[1], row[2], row[3]) for name, row in message["arrays"].items()}
-        self._device.gpu.undefined = message["undefined"]
+        conditions = Conditions(undefined=message["undefined"])
+        self._device.gpu.undefined = conditions.undefined
+        self._device.space.begin_case(conditions.poison_word, repeated=conditions != USUAL)
         self._device.begin_setup(self._arrays)
         return {"is": "done"}
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader.backends.base import Buffer, CaseRun, Limits
+from grader.backends.base import USUAL, Buffer, CaseRun, Conditions, Limits
 from grader.backends.sim.hostfile.backend import HostfileSimBackend
 from grader.compile import compile_source
 from grader.compile.toolchain import find_toolchain
 from grader.dev.grading import PairPool
 from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported
 from grader.exercise import Array, Exercise, Tolerance, Work
-from grader.grading.repeats import without_unused_lanes
+from grader.grading.repeats import OTHER_BYTES, without_unused_lanes
 from grader.inputs import is_poison
 from grader.launch import LaunchPlan
 from grader.process.child import Child
@@ -153,6 +153,29 @@ def test_a_shuffle_from_a_lane_that_has_left_counts_only_if_an_output_depends_on
             execution = without_unused_lanes(one, run, one.run(run))
             assert np.array_equal(execution.outputs["out"], sums(run))
             assert execution.failure == failure
+
+
+def test_a_case_that_is_repeated_pins_its_arrays_again(session):
+    source = HONEST.replace(
+        "    held.update(", "    cupy.cuda.runtime.hostRegister(x.ctypes.data, x.nbytes, 0)\n    held.update("
+    )
+    one, run = session(source), case()
+    for conditions in (USUAL, Conditions(undefined=0), Conditions(undefined=1)):
+        assert is_right(one.run(replace(run, conditions=conditions)), run)
+
+
+def test_fresh_device_memory_holds_other_values_in_each_run():
+    kernel = KERNEL.replace(b"out[row] = sum;", b"out[row] = fmaxf(sum, out[row]);")  # NaN changes nothing
+    fresh = "    held['kept'], held['sums'] = (held.get('kept'), held['sums']), cupy.empty_like(held['out'])\n"
+    source = HONEST.replace("def run():\n", "def run():\n" + fresh)
+    backend = HostfileSimBackend(EXERCISE, source.encode(), "sums_host.py", threads=1)
+    with backend.open(compile_source(kernel, "sums.cu", target="sm_80"), LIMITS) as one:
+        run = case()
+        usual = one.run(run)
+        others = [one.run(replace(run, conditions=Conditions(undefined=byte))) for byte in OTHER_BYTES]
+    assert is_right(usual, run)
+    assert "uninitialised_read" in {found.kind for found in usual.findings}
+    assert [is_right(other, run) for other in others] == [False, True, False]
 
 
 def test_a_launch_beyond_the_bounds_of_the_kernel_is_an_error_of_cuda(pairs):
