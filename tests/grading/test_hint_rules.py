@@ -121,7 +121,7 @@ bounds.type_of_the_array
 
 bounds.arguments_of_the_launch
     thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
-    → this kernel is the given one, and right: look at what the launch at k_host.py:9 passes to it. Is each
+    → this kernel is the given one, and right: look at what the launch passes to it (k_host.py:9). Is each
       argument in its place, does it count what the kernel counts, and is the memory behind it large enough?
 
 bounds.condition_of_nothing

@@ -55,7 +55,7 @@ def arguments_of_the_launch(found: Finding, seen: Seen) -> str:
     if not seen.given_kernel or not place or found.kind == "null" or found.severity != "error":
         return ""
     return (
-        f"this kernel is the given one, and right: look at what the launch at {place} passes to it. Is each argument "
+        f"this kernel is the given one, and right: look at what the launch passes to it ({place}). Is each argument "
         "in its place, does it count what the kernel counts, and is the memory behind it large enough?"
     )
 
