@@ -90,7 +90,10 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Raises UsageError where standard output takes no more; what standard error does not take, nobody can be told."""
+    """Write ``text`` to ``stream``; characters that its encoding lacks are escaped.
+
+    Raises UsageError where standard output cannot be written, and ignores that of standard error.
+    """
     from grader.errors import UsageError
 
     encoding = getattr(stream, "encoding", None) or "utf-8"

@@ -73,7 +73,7 @@ def _independent(plan: LaunchPlan, inputs: Set[str]) -> Iterator[Launch | Zero]:
 
 
 def _repeats(exercise: Exercise, case: Case) -> bool:
-    """Whether the outputs repeat memory."""
+    """Whether an output is so large that its rows share memory."""
     from grader.inputs import element_bytes, element_count
 
     return any(element_count(a, case.size) * element_bytes(a) > WHOLE_BYTES for a in exercise.outputs)

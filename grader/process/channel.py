@@ -55,7 +55,7 @@ HEADER_LIMIT = 32 << 20  # bytes of JSON: 8 MiB of PTX, escaped, fits
 PAYLOAD_LIMIT = 2 << 30  # bytes of arrays and byte strings together
 ARRAY_LIMIT = 256  # arrays in one message
 DIMENSIONS_LIMIT = 32  # of an array: what every NumPy has
-DEPTH_LIMIT = 32  # of lists in lists: whoever reads or passes on a message needs no more stack than this
+DEPTH_LIMIT = 32  # of lists in lists: bounds the recursion of all readers of a message
 DTYPES = frozenset(
     ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "f16", "c8", "c16"]
 )  # never objects, strings or records

@@ -244,7 +244,7 @@ def _indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
 @rule("out_of_bounds", example=stray("beyond_end", 64, 63), cause="beyond_end",
       seen=kernel("if (r < rows || c < cols) src[r * cols + c] = 1;"))  # fmt: skip
 def all_must_be_inside(found: Finding, seen: Seen) -> str:
-    """A condition lets through whoever is inside in one direction alone."""
+    """A condition is true for threads that are inside of the array in one of two directions only."""
     index, _ = _indexed(found, seen)
     for access in of_the_access(found, seen.source)[:1] if index else ():
         for text in seen.source.conditions(access):

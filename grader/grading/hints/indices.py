@@ -136,7 +136,7 @@ def made_of(index: str, source: SourceView, line: int) -> set[str]:
 
 
 def origins(index: str, source: SourceView, line: int) -> set[str] | None:
-    """What an index of a kernel depends on, through all variables: indices, dimensions, parameters.
+    """The names that an index of a kernel depends on, through all variables: indices, dimensions, parameters.
 
     None where that is not certain: a call, a macro, a variable that is not the kernel's.
     """

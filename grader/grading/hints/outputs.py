@@ -75,7 +75,7 @@ _ROW = {**_FROM, "position": (1, 0), "count": 130}
 
 @rule("wrong", example=finding("wrong", array="y", index=65, facts=_ROW), seen=_launch(1, "src[t] = 1;"))
 def threads_that_end_before_the_matrix(found: Finding, seen: Seen) -> str:
-    """The first element that nobody wrote is in the row, or the column, whose number the launch ends with."""
+    """The first unwritten row, or column, has the number of blocks or threads that the launch starts."""
     row, column = found.facts.get("position") or (0, 0)
     launches = [one for one in seen.plan.launches if found.array in one.args]
     if found.facts.get("value") not in _UNWRITTEN or len(launches) != 1 or bool(row) == bool(column):

@@ -1,6 +1,7 @@
 """Changed results: a run with other values for what some instructions load, store or compute (`Options.changed`).
 
-Whether anybody needs them shows in the outputs. It is a switch in the usual machine code: a byte for each event site.
+The outputs then show whether a result is needed. The machine code is the usual one: a byte for each event site says
+whether, and how, this run changes the results of that site.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from grader.simt.engine.layout import WORKER
 from grader.simt.engine.values import I8, I32, I64, PTR, VOID, Value
 
 INVERTED, ZERO = 1, 2
-"""What becomes of the bits of a result. A maximum may survive the one, a sum of zeros the other."""
+"""How the bits of a result are changed. One way is not enough: a maximum may stay as it is with inverted bits, a sum of
+zeros with zeros."""
 
 
 def how_changed(f: Builder, worker: Value, site: Value) -> Value:
@@ -24,7 +26,7 @@ def how_changed(f: Builder, worker: Value, site: Value) -> Value:
 
 @contextmanager
 def at_site(f: Builder, worker: Value, site: Value) -> Iterator[Value]:
-    """Build what follows for the case that this run changes the result at ``site``; gives how."""
+    """Build the body of ``with`` for runs that change the result at ``site``; yields how (`how_changed`)."""
     how = how_changed(f, worker, site)
     with f.if_(how.ne(0), likely=False):
         yield how
@@ -39,7 +41,7 @@ def changed(value: Value, how: Value) -> Value:
 def drop(module: ir.IRModule, f: Builder) -> None:
     """drop(worker, site, place, bytes): make a factor of a matrix product 0, where this run changes the product.
 
-    What is left is the sum that it was added to: a product with zeros changes nothing.
+    The product then adds zeros to the sum.
     """
     worker, site, place, size = f.args
     with at_site(f, worker, site):

@@ -161,7 +161,7 @@ class _Request:
             self._change()
 
     def _change(self) -> None:
-        """Change what was loaded, or what is to be stored, where this run finds out who needs it."""
+        """Change the loaded value, or the value to be stored, if this run changes the results of the instruction."""
         f, kind = self.f, vec(ir.IntType(self.bits))
         with changes.at_site(f, self.worker, self.site) as how:
             operands = range(1, 1 + self.shape.atomic[2]) if self.shape.atomic else range(self.count)

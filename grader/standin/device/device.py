@@ -60,7 +60,7 @@ class StandinDevice(MemoryCalls):
         return min(self.max_threads.get(kernel, MOST_THREADS), self.model.attributes["MaxThreadsPerBlock"])
 
     def _by_registers(self, kernel: str) -> int:
-        """Threads of a block as the register file allows; as many as there may be where nobody assembled the kernel."""
+        """Most threads of a block that the register file allows; ASSUMED_REGISTERS where `ptxas` has not run."""
         return most_threads(SIMULATED, self.registers.get(kernel, ASSUMED_REGISTERS))
 
     def resident_blocks(self, kernel: str, block_threads: int, shared_bytes: int) -> int:
