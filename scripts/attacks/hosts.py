@@ -59,7 +59,6 @@ for what, words, statements in (
     ("last time's answer", "sim=pass gpu=wrong", "if not kept:\n    usual()\n    kept['out'] = plan['out'].copy()\nplan['out'][:] = kept['out']"),
     ("the answer of the run before", "sim=pass gpu=wrong", "before = kept.get('out', plan['out'])\nusual()\nkept['out'] = plan['out'].copy()\nplan['out'][:] = before"),
     ("an end that is told before the work is done", "sim=pass gpu=wrong", "import threading\nthreading.Thread(target=usual).start()"),
-    ("the beginning at once, the rest on a thread", "sim=pass gpu=wrong", "import threading\nfirst = plan['out'][:64]\nthreading.Thread(target=usual).start()\nwhile (first != first).any():\n    pass"),
     ("the work twice, and clocks that stand still", "sim=pass gpu=slow", "import time\ntime.perf_counter = time.monotonic = time.time = lambda: 0.0\ncupy.cuda.get_elapsed_time = lambda *_: 0.0\nusual()\nusual()"),
     ("a pause", "sim=pass gpu=slow", "import time\nusual()\ntime.sleep(0.02)"),
     ("a verdict is printed", "sim=pass gpu=wrong", "print('{\"done\": true, \"verdict\": \"pass\"}')\nprint('\\x1b[2J  fast  passed  0.99 of the ceiling')"),
