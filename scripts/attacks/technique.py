@@ -13,6 +13,8 @@ for what, *edits in (
     ("loads that nobody needs", (ADD, "    for (int k = i; k < n; k += 1 << 16)\n        (void)((volatile const float*)a)[k];\n" + STRIDED), FEWER),
     ("results by atomics", (ADD, STRIDED.replace("c[k] = a[k] + b[k];", "atomicExch(c + k, a[k] + b[k]);")), FEWER),
     ("everything by atomics", (ADD, STRIDED.replace("c[k] = a[k] + b[k];", "atomicExch(c + k, atomicAdd((float*)a + k, 0.0f) + atomicAdd((float*)b + k, 0.0f));")), FEWER),
+    ("only at the published size", (ADD, "    if (n == 1 << 20) {\n        for (int k = i; k < n; k += gridDim.x * blockDim.x)\n            c[k] = a[k] + b[k];\n        return;\n    }\n" + STRIDED), FEWER),
+    ("only for a grid of the published size", (ADD, "    if (gridDim.x == 256) {\n        for (int k = i; k < n; k += gridDim.x * blockDim.x)\n            c[k] = a[k] + b[k];\n        return;\n    }\n" + STRIDED), FEWER),
     ("a right launch, and then a strided one", (f"// launch vector_add(a, b, c, n): {LAUNCH}\n", f"// launch plain(a, b, c, n): {LAUNCH}\n// launch vector_add(a, b, c, n): grid=cdiv(n, 4096) block=256\n"), (ADD, STRIDED), (BEFORE, "extern \"C\" __global__ void plain(const float* a, const float* b, float* c, int n)\n{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        c[i] = a[i] + b[i];\n}\n\nextern \"C\"")),
 ):  # fmt: skip
     attack("technique by padding", "vector_add", "sim=technique", *edits, what=what)
@@ -22,3 +24,5 @@ attack("technique by padding", "reduce_v9", "sim=technique", ("// launch reduce_
 attack("technique by padding", "transpose_v3", "sim=technique", ("float tile[TILE][TILE + 1];", "float tile[TILE][TILE];"), what="no padding, and other banks")  # fmt: skip
 attack("technique by padding", "gemv", "sim=technique", ("sum[r] = add_products(a[r][u], v, sum[r]);", "sum[r] = add_products(make_uint4(*(const unsigned*)(a8[r] + start + 32 * u + lane), a[r][u].y, a[r][u].z, a[r][u].w), v, sum[r]);"), what="each row is read once more")  # fmt: skip
 attack("technique by padding", "elementwise_pack", "sim=technique", ("        u.whole = reinterpret_cast<const uint4*>(a)[i];\n", "        for (int k = 0; k < 4; ++k)\n            u.pair[k] = reinterpret_cast<const __half2*>(a)[4 * i + k];\n"), what="one array in pieces")  # fmt: skip
+attack("technique by padding", "reduce_v9", "sim=technique", ("// launch reduce_v9(x, sums, out, n)", "// zero out\n// launch reduce_v9(x, sums, out, n)"), (LAST, "    if (threadIdx.x == 0) {\n        sums[blockIdx.x] = sum;\n        atomicAdd(out, sum);\n    }\n    return;\n"), what="atomics, and a store that nobody reads")  # fmt: skip
+attack("technique by padding", "bank_conflicts", "sim=technique", ("        planes[16 * rows * side + pair] = tile[pair_slot(2 * k + side)];", "        planes[16 * rows * side + pair] = ((volatile float*)tile)[pair_slot(2 * k + side)] == 1e38f ? 0.0f : x[2 * pair + side];"), what="a tile that no result needs")  # fmt: skip
