@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from grader.backends.sim.session import SimBackend
+from grader.dev.grading import PooledSimulator, simulator_children
 from grader.process.kept import children_kept
 from tests.quick import Quick, changed_files
 
@@ -34,6 +36,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def kept_children() -> Iterator[None]:
     """Compilers, assemblers and parsers that all tests of a worker share; what slow headers bring is compiled once."""
     with children_kept():
+        yield
+
+
+@pytest.fixture(scope="module")
+def kept_simulators() -> Iterator[None]:
+    """The programs of a file run one after another in one simulator child, like those of a course that is checked."""
+    with simulator_children() as pool, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(SimBackend, "start", lambda backend: None)
+        patched.setattr(SimBackend, "new_session", PooledSimulator(pool).new_session)
         yield
 
 

@@ -15,6 +15,7 @@ import jsonschema
 import psutil
 import pytest
 
+from grader.backends import starting
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.gpus.models import simulable
@@ -49,10 +50,27 @@ def graded(*words: str | Path) -> tuple[int, dict]:
     """Exit code and the one verdict of a `--json` run, held to the schema; nothing may stand on standard error."""
     done = process(*words, "--json", "--backend", "sim")
     assert done.stderr == b""
-    document = json.loads(done.stdout)
+    return done.returncode, verdict_in(done.stdout)
+
+
+def verdict_in(text: str | bytes) -> dict:
+    document = json.loads(text)
     jsonschema.validate(document, SCHEMA, cls=jsonschema.Draft202012Validator)
     (verdict,) = document["results"]
-    return done.returncode, verdict
+    return verdict
+
+
+@pytest.fixture
+def graded_here(run, kept_simulators, monkeypatch):
+    """`graded` in this process: for what is said of a file, where the command's own process is not in question."""
+    monkeypatch.setattr(starting, "start_early", lambda **which: None)
+
+    def call(*words: str | Path) -> tuple[int, dict]:
+        code, out, err = run(*words, "--json", "--backend", "sim")
+        assert err == ""
+        return code, verdict_in(out)
+
+    return call
 
 
 def changed(here: Path, old: str, new: str) -> Path:
@@ -116,21 +134,21 @@ def test_untouched_stub_exits_1_and_says_that_it_is_the_stub(here, name):
     assert verdict["next_step"].startswith("This is still the untouched stub")
 
 
-def test_empty_file_is_told_what_writes_the_exercises_stub(here):
+def test_empty_file_is_told_what_writes_the_exercises_stub(here, graded_here):
     (here / "mine.cu").write_text(" \n")
-    assert "`grade start vector_add` copies" in graded("vector_add", "--file", "mine.cu")[1]["next_step"]
+    assert "`grade start vector_add` copies" in graded_here("vector_add", "--file", "mine.cu")[1]["next_step"]
     (here / "vector_add.cu").write_text("")
-    code, verdict = graded("vector_add")
+    code, verdict = graded_here("vector_add")
     assert (code, verdict["verdict"]) == (1, "invalid")
     assert verdict["next_step"] == "`grade start vector_add --force` writes the stub again."
 
 
-def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(here, monkeypatch):
+def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(here, monkeypatch, graded_here):
     monkeypatch.setenv("WARPGRADE_DATA", str(here / "data"))
     for one in load_catalog().exercises:
         if simulable(one.exercise.requires) and one.name != "vector_add":
             Progress(here / "data" / FILE, pytest.fail).record(Run(now(), "", one.name, "pass", 80, 80, "sim"))
-    code, verdict = graded("vector_add", "--solution")
+    code, verdict = graded_here("vector_add", "--solution")
     assert code == 0
     assert "grade start" not in verdict["next_step"]
     assert "That was the last exercise that needs no GPU" in verdict["next_step"]
@@ -173,19 +191,19 @@ def test_host_file_that_computes_without_the_gpu_misses_the_technique(here):
     assert verdict["diagnostics"][0]["file"] == "pinned_copy_host.py"
 
 
-def test_host_exercise_without_its_host_file_is_invalid(here):
+def test_host_exercise_without_its_host_file_is_invalid(here, graded_here):
     (here / "zero_copy.cu").write_text(load_catalog().find("zero_copy").solution.read_text())
-    code, verdict = graded("zero_copy")
+    code, verdict = graded_here("zero_copy")
     assert (code, verdict["verdict"]) == (1, "invalid")
     assert "there is no zero_copy_host.py beside it" in verdict["diagnostics"][0]["message"]
 
 
-def test_removed_barrier_is_a_race_with_both_accesses(here):
+def test_removed_barrier_is_a_race_with_both_accesses(here, graded_here):
     one = load_catalog().find("reduce_v3")
     source = one.solution.read_text()
     assert source.count("__syncthreads();") >= 2
     (here / "reduce_v3.cu").write_text(source.replace("__syncthreads();", "", 1))
-    code, verdict = graded("reduce_v3")
+    code, verdict = graded_here("reduce_v3")
     assert (code, verdict["verdict"]) == (1, "race")
     first, second = verdict["diagnostics"][0]["accesses"]
     assert "write" in (first["kind"], second["kind"])
@@ -194,8 +212,8 @@ def test_removed_barrier_is_a_race_with_both_accesses(here):
     assert first["thread"] != second["thread"]
 
 
-def test_one_element_too_far_names_array_index_thread_and_line(here):
-    code, verdict = graded("vector_add", "--file", changed(here, "i < n", "i <= n"))
+def test_one_element_too_far_names_array_index_thread_and_line(here, graded_here):
+    code, verdict = graded_here("vector_add", "--file", changed(here, "i < n", "i <= n"))
     found = verdict["diagnostics"][0]
     assert (code, verdict["verdict"]) == (1, "out_of_bounds")
     assert found["array"] in ("a", "b")  # whichever the compiler reads first
@@ -208,11 +226,11 @@ def test_endless_loop_is_a_timeout_and_the_next_submission_is_graded_as_usual(he
     assert graded("vector_add", "--solution")[0] == 0
 
 
-def test_the_seed_of_a_run_repeats_its_inputs(here):
+def test_the_seed_of_a_run_repeats_its_inputs(here, graded_here):
     path = changed(here, "a[i] + b[i]", "a[i]")
-    _, first = graded("vector_add", "--file", path)
-    _, again = graded("vector_add", "--file", path, "--seed", str(first["seed"]))
-    _, other = graded("vector_add", "--file", path)
+    _, first = graded_here("vector_add", "--file", path)
+    _, again = graded_here("vector_add", "--file", path, "--seed", str(first["seed"]))
+    _, other = graded_here("vector_add", "--file", path)
     assert first["diagnostics"] == again["diagnostics"]
     assert first["seed"] != other["seed"]
     assert first["diagnostics"][0]["message"] != other["diagnostics"][0]["message"]
@@ -240,8 +258,8 @@ def test_what_the_kernel_prints_is_in_its_own_field_and_never_raw_on_the_termina
         ("grid=cdiv(n, 256)", "grid=import os", "invalid", 1),
     ],
 )
-def test_file_that_cannot_be_right_is_explained(here, old, new, word, line):
-    code, verdict = graded("vector_add", "--file", changed(here, old, new))
+def test_file_that_cannot_be_right_is_explained(here, old, new, word, line, graded_here):
+    code, verdict = graded_here("vector_add", "--file", changed(here, old, new))
     found = verdict["diagnostics"][0]
     assert (code, verdict["verdict"]) == (1, word)
     assert line is None or found["line"] == line
@@ -259,10 +277,10 @@ def test_file_that_cannot_be_right_is_explained(here, old, new, word, line):
     ],
     ids=["empty", "not_utf8", "50_MB", "binary"],
 )
-def test_file_that_is_no_source_is_invalid(here, content, word):
+def test_file_that_is_no_source_is_invalid(here, content, word, graded_here):
     path = here / "mine.cu"
     path.write_bytes(content)
-    code, verdict = graded("vector_add", "--file", path)
+    code, verdict = graded_here("vector_add", "--file", path)
     assert (code, verdict["verdict"]) == (1, word)
 
 

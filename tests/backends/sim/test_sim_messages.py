@@ -17,6 +17,8 @@ from grader.launch import Launch, LaunchPlan
 from grader.process.child import Child
 from tests.telling import all_said, rule_of
 
+pytestmark = pytest.mark.usefixtures("kept_simulators")
+
 
 def run(parameters: str, statements: str, *arrays: Buffer, shared: int = 0, launches: int = 1) -> Execution:
     """Launch one warp of a kernel on ``arrays``."""
