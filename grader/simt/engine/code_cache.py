@@ -16,7 +16,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -54,18 +54,21 @@ def why_unusable() -> str:
     return "llvmlite 0.48 to 0.50 cannot be used: their LLVM 22.1.0 miscompiles 16-bit integers, so results are wrong"
 
 
+@cache
 def host_key() -> str:
     """A text of all that machine code depends on besides the IR: processor, features, versions of LLVM and llvmlite."""
+    return f"{llvm.get_host_cpu_name()} {_host_features()} {llvmlite.__version__} {llvm.llvm_version_info}"
+
+
+@cache
+def _host_features() -> str:
     _prepare()
-    versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
-    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()} {versions}"
+    return str(llvm.get_host_cpu_features().flatten())
 
 
 def _target_machine(level: int) -> llvm.TargetMachine:
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, jit=True
-    )
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=_host_features(), opt=level, jit=True)
 
 
 def warm_up() -> None:
@@ -195,7 +198,7 @@ def _key(*parts: str) -> str:
 
 
 def _encode(kernel: Kernel, objects: Sequence[bytes]) -> bytes:
-    head = json.dumps([asdict(kernel), [len(code) for code in objects]]).encode()
+    head = json.dumps([vars(kernel), [len(code) for code in objects]], default=vars).encode()
     return b"".join((len(head).to_bytes(8, "little"), head, *objects))
 
 
