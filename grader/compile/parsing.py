@@ -225,7 +225,7 @@ class _Reader:
 
     def _locals(self, node: Node, inside: int) -> None:
         type_name = self._text(node.child_by_field_name("type"), 2 * QUOTED)
-        is_static = any(self._text(one) == "static" for one in node.children)
+        is_kept = any(self._text(one) in ("static", "__shared__") for one in node.children)
         for declared in node.children_by_field_name("declarator"):
             named: Node | None = declared
             stars, is_array = "", False
@@ -240,7 +240,7 @@ class _Reader:
                 self._add("array", declared, inside, self._text(named), (type_name + stars, " ".join(qualifiers)))
             else:
                 texts = (type_name + stars, self._field(declared, "value"))
-                if texts[1] or not is_static:  # which starts as zero
+                if texts[1] or not is_kept:  # which starts as zero, or is not the thread's alone
                     self._add("local", declared, inside, self._text(named), texts)
 
     def _field(self, node: Node, name: str) -> str:

@@ -76,6 +76,9 @@ def test_a_kernel_of_rows_and_columns_in_a_block_of_one_row_is_named() -> None:
         "float u[4];\n    for (int i = 0; i < 4; ++i)\n        u[i] = x[threadIdx.x + i];\n    out[0] = u[3];",
         "int bin = (int)x[0], sign = x[0] > 0, place = __float2int_rd(x[1]);\n    out[bin] = sign + place;",
         "put(x, out);",
+        "__shared__ float v;\n    if (threadIdx.x == 0)\n        v = x[0];\n    __syncthreads();\n    out[1] = v;",
+        "float sum = x[0];\n    unsigned ticket = draw_ticket(out, sum);\n    out[ticket] = sum;",
+        "int r = n / 9;\n    for (;;) {\n        int r = n % 9;\n        put(r);\n    }\n    out[r] = 1;",
         "int i = threadIdx.x;\n    for (int i = 0; i < 9; ++i)\n        put(i);\n    out[i] = 1;",
     ],
 )

@@ -15,6 +15,9 @@ from grader.launch import Launch, LaunchPlan
 
 FAILURES = ("wrong", "out_of_bounds", "misaligned", "race", "instruction_budget", "barrier_divergence", "deadlock")
 MOST_PARTS = 64  # of each kind that a rule checks: a hostile text may have thousands
+_CONSTANT = re.compile(r"-?(?:[\d.][\w.+-]*|INFINITY|FLT_\w+)|")
+_CALLED = re.compile(r"(\w+)\s*\(")
+_OF_FLOATS = re.compile(r"\w+f|max|min|fma|__shfl_\w+")
 _STORES = re.compile(r"([A-Za-z_]\w*)(?:\[[^][]*\])*\s*=(?!=)")
 _NUMBERS = re.compile(r"(?:unsigned |signed |long |short )*(?:int|long|short|char|unsigned|float|double|size_t)")
 _WHOLE = re.compile(r"(?:unsigned |signed |long |short )*(?:int|long|short|char|unsigned|size_t)")
@@ -92,7 +95,7 @@ def arguments_in_another_order(found: Finding, seen: Seen) -> str:
 @rule("wrong", example=_OUTPUT,
       seen=kernel("float sum = 0;", "for (;;) {", "    float sum = 1;", "}", "src[t] = sum;"))  # fmt: skip
 def variable_of_an_inner_block(found: Finding, seen: Seen) -> str:
-    """A declaration in a loop or a branch hides a variable that is used later, and that is not changed elsewhere."""
+    """A declaration in a loop or a branch hides a variable that starts as a number, never changes, and is used later."""
     source = seen.source
     for inner in _parts(found, seen, "local"):
         loop = source.loop(inner.line)
@@ -101,7 +104,12 @@ def variable_of_an_inner_block(found: Finding, seen: Seen) -> str:
             continue  # the variable of a `for` is usually a new one
         after = source.uses(inner.name, end + 1, source.end_of_scope(outer)) if outer else []
         changed = [one for one in source.parts(outer.line, END, "assigned") if one.name == inner.name] if outer else []
-        if outer is None or not after or any(not inner.line <= one.line <= end for one in changed):
+        if (
+            outer is None
+            or not _CONSTANT.fullmatch(outer.texts[1])
+            or not after
+            or any(not inner.line <= one.line <= end for one in changed)
+        ):
             continue
         new = f"`{inner.name}` in line {inner.line} is a new variable, which ends in line {end}"
         return f"{new}: line {after[0]} uses the one of line {outer.line}. To change that one, leave out the type"
@@ -158,6 +166,11 @@ def _is_thread(index: str, source: SourceView, line: int) -> bool:
     return re.fullmatch(r"threadIdx\.[xyz]", text) is not None
 
 
+def _is_float(value: str) -> bool:
+    """Whether what is computed from floats is one itself, as far as can be seen."""
+    return not _CONVERTS.search(value) and all(map(_OF_FLOATS.fullmatch, _CALLED.findall(value)))
+
+
 @rule("wrong", example=_OUTPUT, seen=kernel("int sum = src[t];"))
 def whole_number_for_a_fraction(found: Finding, seen: Seen) -> str:
     """The output is an integer but should not be, and a float is assigned to an integer variable."""
@@ -171,7 +184,7 @@ def whole_number_for_a_fraction(found: Finding, seen: Seen) -> str:
         given = [store.texts[-1] for store in stores[:MOST_PARTS] if store.name == one.name]
         given += [one.texts[1]] if one.kind == "local" else []
         values = [FIELD.sub("", text.rpartition("?")[2]) for text in given]
-        if _WHOLE.fullmatch(one.texts[0]) and any(words(v) & floats and not _CONVERTS.search(v) for v in values):
+        if _WHOLE.fullmatch(one.texts[0]) and any(words(v) & floats and _is_float(v) for v in values):
             drops = f"`{one.name}` in line {one.line} is of type `{one.texts[0]}`, which drops the fraction"
             return f"{drops}: declare it `float`"
     return ""
