@@ -470,7 +470,7 @@ races.writes_of_blocks
 
 races.same_index_twice
     race on shared part[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
-    → give every thread an element of its own: two of them compute the same index
+    → two threads compute the same index: give each an element of its own, or let only one of them store there
 
 races.one_line_in_shared
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:4, no barrier between

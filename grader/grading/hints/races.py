@@ -381,7 +381,7 @@ table(
      "blocks run in any order: let only one of them store to the element; where each has a part of the result, use an "
      "atomic, or a second launch"),
     ("same_index_twice", "race", "one_index", race("one_index", access("write", 49, 4), access("write", 5, 4)),
-     "give every thread an element of its own: two of them compute the same index"),
+     "two threads compute the same index: give each an element of its own, or let only one of them store there"),
     ("one_line_in_shared", "race", "one_line several_readers", race("one_line", *_SAME_LINE),
      "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd",
      lambda found: found.space == "shared"),

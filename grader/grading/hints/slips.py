@@ -95,7 +95,7 @@ def arguments_in_another_order(found: Finding, seen: Seen) -> str:
 @rule("wrong", example=_OUTPUT,
       seen=kernel("float sum = 0;", "for (;;) {", "    float sum = 1;", "}", "src[t] = sum;"))  # fmt: skip
 def variable_of_an_inner_block(found: Finding, seen: Seen) -> str:
-    """A declaration in a loop or a branch hides a variable that starts as a number, never changes, and is used later."""
+    """A declaration in a loop or a branch hides a variable that starts as a number and stays so, and is used later."""
     source = seen.source
     for inner in _parts(found, seen, "local"):
         loop = source.loop(inner.line)
