@@ -109,7 +109,7 @@ STAYS: Mapping[str, str] = {
             "slips.block_of_one_row", "slips.variable_of_an_inner_block", "slips.value_under_a_condition",
             "slips.value_that_is_dropped", "slips.array_of_each_thread", "slips.whole_number_for_a_fraction",
             "races.one_index_for_all_threads", "races.one_index_in_all_blocks", "races.element_beyond_the_threads",
-            "races.adds_to_what_is_there", "races.rows_that_overlap",
+            "races.adds_to_what_is_there", "races.rows_that_overlap", "slips.value_of_the_last_iteration",
             "faults.same_call_for_all", "outputs.return_before_work_for_others",
             "outputs.threads_that_end_before_the_matrix", "slips.arguments_in_another_order",
         ),

@@ -82,6 +82,12 @@ slips.value_under_a_condition
     write it
     → where `t < 9` is false, `sum` has no value yet when line 7 uses it
 
+slips.value_of_the_last_iteration
+    y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → line 6 sets `sum` anew in each iteration of the loop in line 5, so that only the last one counts: is `+=`
+      meant?
+
 slips.value_that_is_dropped
     y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
     write it

@@ -133,6 +133,29 @@ def value_under_a_condition(found: Finding, seen: Seen) -> str:
     return ""
 
 
+@rule("wrong", example=_OUTPUT,
+      seen=kernel("float sum = 0;", "for (;;)", "    sum = src[t];", "src[0] = sum;"))  # fmt: skip
+def value_of_the_last_iteration(found: Finding, seen: Seen) -> str:
+    """A variable starts as a number, and a loop that nothing else uses it in sets it anew each time."""
+    source = seen.source
+    for local in _parts(found, seen, "local"):
+        end = source.end_of_scope(local)
+        changed = [one for one in source.parts(local.line, end, "assigned") if one.name == local.name]
+        loop = source.loop(changed[0].line) if changed else None
+        if loop is None or loop.line <= local.line or not local.texts[1] or not _CONSTANT.fullmatch(local.texts[1]):
+            continue
+        own = changed[0]
+        grows = own.texts[0] != "=" or not own.texts[1] or local.name in words(own.texts[1]) or source.condition(own)
+        if (
+            not grows
+            and [own.line] == source.uses(local.name, loop.line, loop.last)
+            and source.parts(own.line, own.line, "element")
+        ):
+            anew = f"line {own.line} sets `{local.name}` anew in each iteration of the loop in line {loop.line}"
+            return f"{anew}, so that only the last one counts: is `+=` meant?"
+    return ""
+
+
 def _has_else(source: SourceView, first: Part, name: str) -> bool:
     return any(source.uses(name, one.line, one.last) for one in source.parts(first.line, END, "else"))
 
