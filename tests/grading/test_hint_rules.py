@@ -49,7 +49,8 @@ large.index_that_begins_again
     y[9] at m=131072: got 5.0, expected 4.0; 1 of 256 elements is wrong; only three blocks ran; it is probably
     thread 5 of block 0 that should write it
     → smaller sizes are right, and here an array has 8589934592 elements: is an index, a product in it, or a
-      number of bytes computed in 32 bits? `(size_t)row * length`
+      number of bytes computed in 32 bits (`(size_t)row * length` has 64), or is something done for smaller
+      sizes only?
 
 slips.loop_of_a_lone_semicolon
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:5

@@ -30,4 +30,5 @@ def index_that_begins_again(found: Finding, seen: Seen) -> str:
     if "elements" not in found.facts:
         return ""
     there = f"smaller sizes are right, and here an array has {elements(found.facts['elements'])}"
-    return f"{there}: is an index, a product in it, or a number of bytes computed in 32 bits? `(size_t)row * length`"
+    asks = "is an index, a product in it, or a number of bytes computed in 32 bits (`(size_t)row * length` has 64)"
+    return f"{there}: {asks}, or is something done for smaller sizes only?"
