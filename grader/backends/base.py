@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
+from grader.backends.conditions import USUAL, Conditions
 from grader.backends.starting import PRINTF_BYTES
 
 if TYPE_CHECKING:
@@ -54,25 +55,6 @@ class Buffer:
     data: npt.NDArray[np.generic] | None = None
     offset: int = 0  # of its first element in an allocation, in elements: not 0 for a slice
     period: int = 0  # elements that it repeats, and has memory for, on the simulator; 0: all
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """What CUDA does not define: a kernel must be right in any case, so cases are repeated under other conditions."""
-
-    order: str = "usual"  # of warps, blocks and stores; or one of `Execution.other_orders`
-    undefined: int = 0xFF  # a byte: uninitialised memory, and a shuffle from an inactive lane
-    keeps_state: bool = False  # module variables keep their values from the run before
-
-    @property
-    def poison_word(self) -> int:
-        """The 32 bits that fill outputs and scratch arrays at the start, on the simulator."""
-        from grader.inputs import POISON_WORD
-
-        return POISON_WORD if self.undefined == Conditions.undefined else self.undefined * 0x01010101
-
-
-USUAL = Conditions()
 
 
 @dataclass(frozen=True, eq=False)

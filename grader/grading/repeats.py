@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from grader.backends.base import USUAL, Conditions
+from grader.backends.conditions import USUAL, Conditions
 from grader.findings.record import Finding
 from grader.grading.causes import order_dependent
 

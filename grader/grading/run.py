@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from grader.backends.base import USUAL
+from grader.backends.conditions import USUAL
 from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.kinds import MISREAD_SHOWS
 from grader.findings.record import Finding
@@ -35,7 +35,8 @@ from grader.grading.technique import Shaped, evaluate, with_shape
 from grader.launch.source import parameter_names
 
 if TYPE_CHECKING:
-    from grader.backends.base import Backend, CaseRun, Conditions, Execution, Limits, Session
+    from grader.backends.base import Backend, CaseRun, Execution, Limits, Session
+    from grader.backends.conditions import Conditions
     from grader.exercise import Exercise
     from grader.launch import LaunchPlan
 

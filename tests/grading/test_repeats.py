@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from grader.backends.base import Buffer, CaseRun, Conditions, Execution, Limits
+from grader.backends.base import Buffer, CaseRun, Execution, Limits
+from grader.backends.conditions import Conditions
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.compile import compile_source
 from grader.findings.record import Finding

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from grader.backends.base import USUAL, Conditions
+from grader.backends.conditions import USUAL, Conditions
 from grader.process.channel import Channel, ChannelClosed, attach, end_session, fork_for_each_session
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.base import USUAL, Conditions
+from grader.backends.conditions import USUAL, Conditions
 from grader.backends.sim import child
 from grader.c_types import DTYPE_BYTES
 

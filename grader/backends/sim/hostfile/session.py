@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from grader.backends.base import USUAL, CaseRun, Execution, Limits
+from grader.backends.base import CaseRun, Execution, Limits
+from grader.backends.conditions import USUAL
 from grader.backends.hostfile.allowance import LOOK_S
 from grader.backends.hostfile.case import (
     HostfileProcess,

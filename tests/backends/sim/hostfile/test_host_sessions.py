@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grader.backends.base import USUAL, Buffer, CaseRun, Conditions, Limits
+from grader.backends.base import Buffer, CaseRun, Limits
+from grader.backends.conditions import USUAL, Conditions
 from grader.backends.sim.hostfile.backend import HostfileSimBackend
 from grader.compile import compile_source
 from grader.compile.toolchain import find_toolchain
