@@ -144,7 +144,8 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
     "host_written_bytes": _amount(
         "{} of the outputs written by the host itself",
         "Bytes of outputs that no operation of the GPU wrote there, with a value that no operation wrote anywhere in "
-        "host memory: copying a result of the GPU does not count.",
+        "host memory: copying a result of the GPU does not count. Also outputs that the host computed, gave to the GPU "
+        "and got back from there, where they are more than half of an output.",
     ),
     "staged_bytes": _amount(
         "{} moved by the host itself",

@@ -814,7 +814,7 @@ outputs.const_inputs
     → declare inputs as const pointers; the compiler then finds the line that writes
 
 outputs.let_a_kernel_compute
-    the host computed 2 MiB of `y` by itself: no kernel wrote these values
+    the host computed 2 MiB of `y` by itself: no kernel computed these values
     → let a kernel compute it, not NumPy
 
 outputs.let_an_output_need_it

@@ -134,7 +134,7 @@ def test_outputs_that_the_host_computed_by_itself_are_no_technique(tmp_path, by_
     )
     assert found.word == word
     if by_host == 256:
-        assert found.detail == "the host computed 256 B of `out` by itself: no kernel wrote these values"
+        assert found.detail == "the host computed 256 B of `out` by itself: no kernel computed these values"
 
 
 def test_a_note_on_a_cause_is_told_with_its_verdict_alone():

@@ -18,7 +18,7 @@ def technique(found: Finding) -> str:
     if found.cause == "no_kernel":
         return "run() launched no kernel: the host computed the answer by itself"
     if found.cause == "by_the_host":
-        return f"the host computed {facts['computed']} of {facts['outputs']} by itself: no kernel wrote these values"
+        return f"the host computed {facts['computed']} of {facts['outputs']} by itself: no kernel computed these values"
     if found.cause == "elsewhere":
         here, there = (", ".join(f"{k}={v}" for k, v in facts[one].items()) for one in ("size", "met_size"))
         counted = f"at {here} {facts['found']}, although it is {facts['met']} at {there}"

@@ -118,7 +118,7 @@ class DeviceCore:
         """The host file's `run()` has returned: the results of operations that are still pending come too late."""
         tally, outputs = self.executor.tally, self.executor.outputs
         host_written = outputs.written_by_host()
-        tally.add("host_written_bytes", host_written)
+        tally.add("host_written_bytes", max(host_written, outputs.sent_back()))
         tally.add("staged_bytes", outputs.changed_by_host() - host_written + self.executor.staged.written_by_host())
         late = self._drain()
         self._find_conflicts()

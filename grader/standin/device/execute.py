@@ -107,6 +107,7 @@ class Executor:
         written = footprint.changed
         self.managed.remember(written)
         self.watch.wrote(written)
+        self.outputs.read(footprint.reads)
         self.outputs.wrote(written)
         self.staged.wrote(written)
         address = changed_under(changed, footprint) if len(changed) else None
@@ -131,6 +132,8 @@ class Executor:
         if isinstance(work.target, int):
             self.space.view(work.target, work.size)[:] = memoryview(data)
             self._written(work.target, work.size, work.source)
+            if isinstance(work.source, bytes):
+                self.outputs.took(np.frombuffer(data, np.uint8))
         else:
             work.target[:] = data
             self.outputs.gave(np.frombuffer(data, np.uint8))

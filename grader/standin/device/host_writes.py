@@ -4,7 +4,8 @@ HostWriteWatch   writes while an operation that reads or writes the memory was i
                  that time do not count: `conflicts` checks their order.
 Outputs          who wrote the outputs. The host may copy results of the GPU: from a staging buffer, from managed
                  memory, from the target of a copy to pageable memory. So a value in an output that no operation wrote
-                 there was computed by the host only if no operation wrote it anywhere in host memory.
+                 there was computed by the host only if no operation wrote it anywhere in host memory. Nor does a way
+                 through the GPU make a value the GPU's: the host computed what it gave to the GPU before it got it.
 Staged           bytes that the host wrote to pinned allocations: copies that it made itself before the GPU's.
 """
 
@@ -117,12 +118,17 @@ def _difference(region: MemoryRegion, then: Bytes) -> Spans:
     return edges.astype(np.int64).reshape(-1, 2) + region.start
 
 
+WORD_BYTES = 4
 MOST_KEPT = 256 << 20
-"""Bytes that are remembered of what the GPU wrote to the host. With more, nothing counts as computed by the host."""
+"""Bytes that are remembered of what the GPU wrote to the host and read there. With more, nothing is the host's."""
 LARGEST, STEP = 8, 4
 """Bytes of the widest values that are compared, and the alignment at which a value may begin."""
 NEAR = 4096
 """Smaller gaps (bytes) between a kernel's writes are ignored: a strided kernel leaves a hundred thousand of them."""
+
+
+SAMPLE, FEWEST = 256, 64
+"""Places of an output that are looked for in what the host gave to the GPU; with fewer different ones, none are."""
 
 
 class Outputs:
@@ -132,7 +138,8 @@ class Outputs:
         self._space = space
         self._expected = {array: self._content(array).copy() for array in arrays if array.role == "out"}
         self._reached: set[HostArray] = set()  # written by operations
-        self._from_device: list[Bytes] = []
+        self._inputs = [array for array in arrays if array.role == "in"]
+        self._traffic: list[tuple[bool, Bytes]] = []  # from the GPU (True) or to it, in order
         self._remembered_bytes = 0
 
     def _content(self, array: HostArray) -> Bytes:
@@ -154,9 +161,24 @@ class Outputs:
 
     def gave(self, data: Bytes) -> None:
         """The host got these bytes from an operation."""
+        self._remember(data, from_device=True)
+
+    def read(self, addresses: Spans) -> None:
+        """An operation has read these addresses: what is the host's there, and no input, the host gave to the GPU."""
+        host = self._space.of_host(addresses) if self._expected else NONE
+        inputs = union([span(HOST_BASE + array.offset, array.size) for array in self._inputs])
+        others = without(host, inputs) if len(host) else NONE
+        for begin, end in _joined(others) if len(others) else ():
+            self.took(self._space.view(begin, end - begin))
+
+    def took(self, data: Bytes) -> None:
+        """The GPU got these bytes from the host."""
+        self._remember(data, from_device=False)
+
+    def _remember(self, data: Bytes, *, from_device: bool) -> None:
         self._remembered_bytes += data.size
         if self._expected and self._remembered_bytes <= MOST_KEPT:
-            self._from_device.append(data.copy())
+            self._traffic.append((from_device, data.copy()))
 
     def changed_by_host(self) -> int:
         """Bytes of output elements that no operation wrote there; the host may have copied or computed them."""
@@ -171,6 +193,35 @@ class Outputs:
         """Bytes of output elements that only the host can have computed."""
         return sum(self._computed_by_host(array, expected) for array, expected in self._expected.items())
 
+    def sent_back(self) -> int:
+        """Bytes of outputs that the host had computed and given to the GPU, before it got them from there."""
+        if self._remembered_bytes > MOST_KEPT:
+            return 0
+        given = sum(data.size for from_device, data in self._traffic if not from_device)
+        contents = (self._content(array) for array in self._expected)
+        return sum(self._sent_back(content) for content in contents if 2 * given >= content.size)
+
+    def _sent_back(self, content: Bytes) -> int:
+        """Bytes of an output, estimated from a sample; 0 where they are less than half of it.
+
+        A value alone tells little, as a result may be one of the inputs, or come from a table: two neighbours do.
+        """
+        words = _words(content, WORD_BYTES).astype(np.uint64)
+        at = np.linspace(0, max(0, words.size - 2), SAMPLE).astype(np.int64)
+        sample = np.unique(words[at] | words[at + 1] << 32) if words.size > 1 else words
+        if sample.size < FEWEST:
+            return 0
+        known, back = np.zeros((2, sample.size), np.bool_)  # in the inputs, or from the GPU before the host gave it
+        traffic = [*((True, self._content(array)) for array in self._inputs), *self._traffic]
+        for from_device, data in traffic:
+            found = _among(sample, data)
+            if from_device:
+                known |= found
+            else:
+                back |= found & ~known
+        share = float(back.mean())
+        return int(share * content.size) if share > 0.5 else 0
+
     def _changed(self, array: HostArray, expected: Bytes) -> tuple[npt.NDArray[np.generic], int]:
         """The values of elements that no operation wrote there, and the bytes of one value."""
         size = gcd(np.dtype(array.dtype).itemsize, LARGEST)
@@ -181,7 +232,12 @@ class Outputs:
         values, size = self._changed(array, expected)
         if not values.size or self._remembered_bytes > MOST_KEPT:
             return 0
-        known = [_words(data[at:], size) for data in self._from_device for at in range(0, min(size, data.size), STEP)]
+        known = [
+            _words(data[at:], size)
+            for from_device, data in self._traffic
+            if from_device
+            for at in range(0, min(size, data.size), STEP)
+        ]
         return size * _count_unknown(values, known)
 
 
@@ -208,6 +264,16 @@ def _count_unknown(values: npt.NDArray[np.generic], known: Sequence[npt.NDArray[
     return int((known_sorted[places] != values).sum())
 
 
+def _among(sample: npt.NDArray[np.uint64], data: Bytes) -> npt.NDArray[np.bool_]:
+    """Which of the sorted pairs of words are among the neighbouring words of the data."""
+    found = np.zeros(sample.size, np.bool_)
+    for at in (0, WORD_BYTES):
+        pairs = _words(data[at:], 2 * WORD_BYTES)
+        places = np.minimum(np.searchsorted(sample, pairs), sample.size - 1)
+        found[places[sample[places] == pairs]] = True
+    return found
+
+
 def _take_over(expected: Bytes, now: Bytes, spans: Spans) -> None:
     """Copy the current contents of these spans into ``expected``."""
     if len(spans) == 1:
@@ -218,9 +284,6 @@ def _take_over(expected: Bytes, now: Bytes, spans: Spans) -> None:
     np.add.at(edges, spans[:, 1], -1)
     inside = np.cumsum(edges[:-1], dtype=np.int8) > 0
     expected[inside] = now[inside]
-
-
-WORD_BYTES = 4
 
 
 class Staged:

@@ -98,6 +98,55 @@ def test_what_numpy_computes_beside_a_kernel_is_counted() -> None:
     assert doubled(by_numpy).counted["host_written_bytes"] == 4000
 
 
+def through(rig: Rig, give: Callable[[Rig], int], back: Callable[[Rig, int], None]) -> float:
+    """``give`` brings values to the GPU, ``back`` brings them into `out`: how many of its bytes are the host's."""
+    rig.pin("x", "out")
+    rig.fresh()
+    rig.view("x")[:] = np.random.default_rng(1).random(rig.n)
+    with rig.run() as ran:
+        back(rig, give(rig))
+        rig.m.synchronize(13, "stream", 0)
+    assert np.array_equal(rig.view("out"), 2 * rig.view("x"))
+    return ran.counted["host_written_bytes"]
+
+
+def in_pinned_memory(rig: Rig) -> int:
+    """The host's answer, to the GPU."""
+    pinned, y = rig.m.host_alloc(4, rig.bytes, 0), *rig.device()
+    rig.floats(pinned, rig.n)[:] = 2 * rig.view("x")
+    rig.m.copy(5, y, pinned, rig.bytes, 0, False)
+    return y
+
+
+def half_of_it(rig: Rig) -> int:
+    """The inputs, by way of pinned memory, for a kernel that computes the answer."""
+    pinned, x, y = rig.m.host_alloc(4, rig.bytes, 0), *rig.device(2)
+    rig.floats(pinned, rig.n)[:] = rig.view("x")
+    rig.m.copy(5, x, pinned, rig.bytes, 0, False)
+    rig.launch(6, "twice", x, y, integer(rig.n))
+    return y
+
+
+def there_and_back(rig: Rig) -> int:
+    """What a kernel has computed, to the host and to the GPU again."""
+    y, staging = half_of_it(rig), rig.m.host_alloc(4, rig.bytes, 0)
+    rig.m.copy(7, staging, y, rig.bytes, 0, False)
+    rig.m.copy(8, y, staging, rig.bytes, 0, False)
+    return y
+
+
+@pytest.mark.parametrize("back", [by_copy, by_fetch])
+def test_an_answer_of_numpy_that_goes_through_the_gpu_is_the_hosts(back: Callable[[Rig, int], None]) -> None:
+    assert through(Rig(1000), in_pinned_memory, back) == 4000
+
+
+@pytest.mark.parametrize("give", [half_of_it, there_and_back])
+def test_an_answer_of_a_kernel_is_the_gpus_whatever_way_its_inputs_and_the_answer_go(
+    give: Callable[[Rig], int],
+) -> None:
+    assert through(Rig(1000), give, by_copy) == 0
+
+
 def test_what_numpy_writes_over_a_part_of_the_result_is_counted_in_whole_elements() -> None:
     rig = Rig()
     rig.pin("out")
