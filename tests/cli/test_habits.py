@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.catalog.exercises import load_catalog
+from grader.cli.course import files_of
 from grader.cli.grading import ladder_points
 from grader.gpus.models import simulable
 from grader.output import Screen
@@ -155,6 +156,16 @@ def test_exercise_without_questions_is_explained(run, course):
     code, out, err = run("interview", "twice_it", "--course", course)
     assert (code, out) == (2, "")
     assert "twice_it has no interview questions" in err
+
+
+# --------------------------------------------------------------------------------------------------------------- start
+
+
+def test_every_exercise_starts_with_copies_of_its_files(run, here):
+    for one in load_catalog().exercises:
+        assert run("start", one.name)[0] == 0
+        for path in files_of(one):
+            assert (here / path.name).read_bytes() == path.read_bytes()
 
 
 # --------------------------------------------------------------------------------------------------------------- reset
