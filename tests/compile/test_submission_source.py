@@ -97,7 +97,7 @@ def test_a_main_function_is_named_with_all_its_lines() -> None:
         + "int main()\n{\n    float *a;\n    cudaMalloc(&a, 4);\n    k<<<1, 1>>>(a);\n}\n"
     )
     error = invalid(main)
-    assert "remove line 1 (#include <iostream>), lines 6–11 (int main())" in error.message
+    assert "must be removed: line 1 (#include <iostream>), lines 6–11 (int main())" in error.message
     assert [d.line for d in error.diagnostics] == [1, 6]
     assert "// launch" in error.hint
 

@@ -65,4 +65,4 @@ def test_a_wait_for_one_group_too_few_is_quoted_with_its_line() -> None:
 def test_an_object_that_expects_too_many_arrivals_is_a_timeout_that_counts_them() -> None:
     verdict = graded(OBJECT.replace("COUNT", "blockDim.x + 1"))
     assert (verdict.verdict, verdict.diagnostics[0].kind) == ("timeout", "deadlock")
-    assert "256 of the 257 arrivals that it expects have come" in verdict.diagnostics[0].message
+    assert "expects 257 arrivals, and gets only 256" in verdict.diagnostics[0].message
