@@ -12,7 +12,7 @@ from grader.simt.ptx import parse
 from grader.simt.simulate import Call, Memory, Options, Outcome, simulate
 from tests.simt.kernels import machine_code
 
-PERIOD = np.arange(1000, dtype=np.float32)
+PERIOD = np.arange(1_000_003, dtype=np.float32)
 COUNT = 5_000_000_000 + 123
 
 
@@ -33,10 +33,11 @@ def run(statements: str, *, blocks: int = 1, few: bool = False, out: int = 64) -
 
 def test_every_place_of_a_repeated_array_has_its_value() -> None:
     """Also where a warp's lanes lie in two repeats."""
-    outcome = run("for (int r = 0; r < 2; ++r) y[32 * r + threadIdx.x] = x[r * (n - 32) + 990 * !r + threadIdx.x];")
+    seam = PERIOD.size - 10
+    outcome = run(f"for (int r = 0; r < 2; ++r) y[32 * r + threadIdx.x] = x[(r ? n - 32 : {seam}) + threadIdx.x];")
     assert outcome.events == ()
-    places = np.concatenate([990 + np.arange(32), COUNT - 32 + np.arange(32)])
-    assert outcome.memory["y"].view(np.float32).tolist() == (places % 1000).tolist()
+    places = np.concatenate([seam + np.arange(32), COUNT - 32 + np.arange(32)])
+    assert outcome.memory["y"].view(np.float32).tolist() == (places % PERIOD.size).tolist()
 
 
 @pytest.mark.parametrize(
