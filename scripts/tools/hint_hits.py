@@ -99,7 +99,8 @@ STAYS: Mapping[str, str] = {
         "the line of the launch, of scratch or of shared= is the student's own": (
             "bounds.scratch_for_fewer_blocks", "bounds.too_little_for_the_block", "bounds.type_of_the_array",
             "races.one_array_for_two_parameters", "faults.pointer_of_the_launch_line", "faults.smaller_launch",
-            "faults.cooperative_launch_line", "faults.fewer_blocks_with_more_work",
+            "faults.cooperative_launch_line", "faults.fewer_blocks_with_more_work", "faults.less_shared_memory",
+            "faults.less_local_memory",
         ),
         "a usual slip in any kernel": (
             "bounds.index_in_the_whole_grid", "bounds.before_the_array", "races.barrier_that_is_not_called",
@@ -112,6 +113,16 @@ STAYS: Mapping[str, str] = {
             "races.adds_to_what_is_there", "races.rows_that_overlap", "slips.value_of_the_last_iteration",
             "faults.same_call_for_all", "outputs.return_before_work_for_others",
             "outputs.threads_that_end_before_the_matrix", "slips.arguments_in_another_order",
+            "bounds.condition_of_nothing", "bounds.guard_turned_round", "bounds.index_made_of_the_block",
+            "bounds.variable_too_short_for_the_grid", "races.one_element_of_all_blocks", "races.no_order_of_atomics",
+            "outputs.return_before_the_store", "outputs.variable_that_begins_again",
+            "outputs.variable_without_a_first_value",
+        ),
+        "tiles of tensor cores, as learners place them": (
+            "fragments.tile_at_a_multiple", "fragments.tile_of_another_warp",
+        ),
+        "a note, or a warning: what passes has one too": (
+            "faults.fine_while_unused", "faults.read_what_is_written", "faults.how_to_assemble",
         ),
         "the general advice for the kind would mislead": ("faults.constant_memory", "faults.barrier_that_counts_more"),
         "asynchronous copies by a library, or in groups: the course's wrong answers lack the wait as a whole": (
