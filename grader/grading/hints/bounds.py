@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
 
-from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.outputs import disagreement
 from grader.findings.sentences.words import Words, elements
 from grader.grading.causes import disagrees
+from grader.grading.hints.arrays import (
+    accesses_of,
+    array_length,
+    array_name,
+    indexed,
+    is_whole,
+    launches_with,
+    matrix_of,
+    scratch_length,
+    value_of,
+)
 from grader.grading.hints.indices import (
-    Bound,
-    Matrix,
     all_of_one,
-    as_matrix,
-    bounds,
     made_of,
     narrow,
     of_the_access,
@@ -30,7 +35,6 @@ from grader.launch.source import Misread, SourceParameter
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED
 from grader.text import listed
 
-MOST_NUMBERS = 16  # of a kernel's parameters
 LARGEST_SHARED_BYTES = MULTIPROCESSORS[SIMULATED].shared_bytes_per_block
 
 _READS = (Misread("k", SourceParameter("const double* a", "a", "double"), "a", "float32"),)
@@ -82,26 +86,11 @@ def _launch(blocks: int, leaves: int | None = None, *scratch: Scratch) -> Seen:
 _SECOND = (1, 0, 0)
 
 
-def _launches(found: Finding, seen: Seen) -> list[Launch]:
-    if found.line is None:
-        return []
-    return [one for one in seen.plan.launches if one.kernel == found.kernel and found.array in one.args]
-
-
-def _scratch(found: Finding, seen: Seen) -> int | None:
-    """The number of elements of the array, if it is a scratch array; else None."""
-    return next((scratch.count for scratch in seen.plan.scratch if scratch.name == found.array), None)
-
-
 def _blocks_of_one_element(found: Finding, seen: Seen) -> int:
     """The blocks of the largest launch, if the index is the block's number and not 0; else 0."""
     number, *rest = found.block or (0, 0, 0)
     is_its_number = not any(rest) and number > 0 and found.index == number
-    return max((math.prod(one.grid) for one in _launches(found, seen)), default=0) if is_its_number else 0
-
-
-def _count(found: Finding) -> int:
-    return int(found.facts["array_bytes"] // found.facts["element_bytes"])
+    return max((math.prod(one.grid) for one in launches_with(found, seen)), default=0) if is_its_number else 0
 
 
 @rule(
@@ -109,9 +98,9 @@ def _count(found: Finding) -> int:
 )
 def uneven_pass(found: Finding, seen: Seen) -> str:
     """Too many blocks store beyond the end, too few leave elements that the next pass reads."""
-    scratch = _scratch(found, seen) is not None
+    scratch = scratch_length(found, seen) is not None
     stored = scratch or (found.kind == "out_of_bounds" and any(place.role != "read" for place in found.places))
-    uneven = next((one for one in _launches(found, seen) if disagrees(one)), None)
+    uneven = next((one for one in launches_with(found, seen) if disagrees(one)), None)
     if uneven is None or not stored:
         return ""
     said = disagreement(uneven.line, math.prod(uneven.grid), uneven.leaves or 0)
@@ -122,7 +111,7 @@ def uneven_pass(found: Finding, seen: Seen) -> str:
       seen=_launch(8, None, Scratch("x", "float32", 4)))  # fmt: skip
 def scratch_for_fewer_blocks(found: Finding, seen: Seen) -> str:
     """Each block stores one element, and there are more blocks than elements."""
-    blocks, count = _blocks_of_one_element(found, seen), _scratch(found, seen)
+    blocks, count = _blocks_of_one_element(found, seen), scratch_length(found, seen)
     if count is None or blocks <= count:
         return ""
     has = f"scratch {found.array} has {elements(count)}"
@@ -132,14 +121,14 @@ def scratch_for_fewer_blocks(found: Finding, seen: Seen) -> str:
 @rule("out_of_bounds", example=stray("beyond_end", 1, 1, block=_SECOND), seen=_launch(8), cause="beyond_end")
 def one_element_for_all_blocks(found: Finding, seen: Seen) -> str:
     blocks = _blocks_of_one_element(found, seen)
-    if not blocks or _count(found) != 1:
+    if not blocks or array_length(found) != 1:
         return ""
     starts = _starts(found, seen, blocks)
     return f"{starts}, but {found.array} has 1 element: let the blocks store their results in scratch, or in turn"
 
 
 def _starts(found: Finding, seen: Seen, blocks: int) -> str:
-    return f"the launch in line {_launches(found, seen)[0].line} starts {blocks} block{'s' * (blocks != 1)}"
+    return f"the launch in line {launches_with(found, seen)[0].line} starts {blocks} block{'s' * (blocks != 1)}"
 
 
 @rule("out_of_bounds", cause="beyond_launch_line",
@@ -162,14 +151,14 @@ def wide_access(found: Finding, seen: Seen) -> str:
     if found.facts.get("misaligned"):
         begins = f"an access of {wide} bytes must begin at a multiple of {wide} bytes"
         return f"{begins}, and this one begins between two of these: look at the offset before the cast"
-    if first >= _count(found):
+    if first >= array_length(found):
         return f"{are}, and none of these is there: {_wide_bound(found, seen)}"
     return f"{are}: access whole groups of {wide // size} like this, and one by one the elements that are left"
 
 
 def _wide_bound(found: Finding, seen: Seen) -> str:
     """What to compare, where one condition looks at a part of the index."""
-    index, known = _indexed(found, seen)
+    index, known = indexed(found, seen)
     about = [at for at in known.values() if words(at.less) & words(index)]
     if len(about) != 1 or about[0].less == plain(index):
         return "check where the first one lies before the access"
@@ -190,7 +179,7 @@ def variable_too_short_for_the_grid(found: Finding, seen: Seen) -> str:
     """A variable of type ``short`` for the numbers of more threads than it can count."""
     for access in of_the_access(found, seen.source):
         short = narrow(" + ".join(access.texts), seen.source, access.line)
-        threads = max((math.prod((*one.grid, *one.block)) for one in _launches(found, seen)), default=0)
+        threads = max((math.prod((*one.grid, *one.block)) for one in launches_with(found, seen)), default=0)
         if short is not None and threads > short[2]:
             name, type_name, largest = short
             ends = f"`{name}` is a `{type_name}`, which ends at {largest}"
@@ -229,23 +218,11 @@ def index_made_of_the_block(found: Finding, seen: Seen) -> str:
 # ----------------------------------------------------------------------------------------- conditions around the access
 
 
-def _accesses(found: Finding, seen: Seen) -> list[Part]:
-    """The accesses in the finding's line, if its thread and an index from 0 on are known; else []."""
-    known = found.thread is not None and found.index is not None and found.index >= 0
-    return of_the_access(found, seen.source) if known else []
-
-
-def _indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
-    """The index of the accesses, "" if they have none or several, and the upper bounds at the first one."""
-    accesses = _accesses(found, seen)
-    return one_index(accesses), bounds(seen.source, accesses[0]) if accesses else {}
-
-
 @rule("out_of_bounds", example=stray("beyond_end", 64, 63), cause="beyond_end",
       seen=kernel("if (r < rows || c < cols) src[r * cols + c] = 1;"))  # fmt: skip
 def all_must_be_inside(found: Finding, seen: Seen) -> str:
     """A condition is true for threads that are inside of the array in one of two directions only."""
-    index, _ = _indexed(found, seen)
+    index, _ = indexed(found, seen)
     for access in of_the_access(found, seen.source)[:1] if index else ():
         for text in seen.source.conditions(access):
             if all_of_one(text, index, "||"):
@@ -259,14 +236,14 @@ def all_must_be_inside(found: Finding, seen: Seen) -> str:
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t <= 63) src[t] = 1;"), cause="beyond_end")
 def one_too_many(found: Finding, seen: Seen) -> str:
     """``<=`` instead of ``<``: for the index, or for its row or column."""
-    index, known = _indexed(found, seen)
-    matrix = _matrix(found, seen, index, known)
+    index, known = indexed(found, seen)
+    matrix = matrix_of(found, seen, index, known)
     if matrix is None:
         at = known.get(plain(index))
-        is_length = at is not None and value_of(at.more, found, seen) == _count(found) == found.index
+        is_length = at is not None and value_of(at.more, found, seen) == array_length(found) == found.index
     else:
         at = next((known[term] for term in (matrix.column, matrix.row) if term in known and known[term].or_equal), None)
-        is_length = _is_whole(matrix, known, found, seen)
+        is_length = is_whole(matrix, known, found, seen)
     if at is None or not at.or_equal or not is_length:
         return ""
     through = f"`{at.less}` = `{at.more}` through, which is one too many"
@@ -283,9 +260,9 @@ _OF_64 = LaunchPlan((Launch(kernel="k", args=("x", 64), grid=(1, 1, 1), block=(6
       cause="beyond_end")  # fmt: skip
 def guard_turned_round(found: Finding, seen: Seen) -> str:
     """An ``if`` that returns takes out the threads that have an element, and lets the others go on."""
-    index, known = _indexed(found, seen)
+    index, known = indexed(found, seen)
     at = next((at for at in known.values() if at.by_leaving and at.more == plain(index)), None)
-    if at is None or value_of(at.less, found, seen) != _count(found):
+    if at is None or value_of(at.less, found, seen) != array_length(found):
         return ""
     goes = (
         f"the `if` that returns takes out the threads that have an element, and lets `{at.more}` = {found.index} go on"
@@ -293,70 +270,26 @@ def guard_turned_round(found: Finding, seen: Seen) -> str:
     return f"{goes}: return where `{at.more} >= {at.less}`"
 
 
-def _matrix(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> Matrix | None:
-    """The index as row and column of a matrix; None if the factor is a stride, not the length of a row.
-
-    It is a stride if it is made from the threads of a grid or a block, or if the column is bounded by the length of the
-    whole array. For a parameter of a device function nothing is known.
-    """
-    matrix = as_matrix(index, known, _lengths(found, seen))
-    if matrix is None:
-        return None
-    line, column = found.line or 0, known.get(matrix.column)
-    function, declared = seen.source.function(line), {one.name for one in seen.source.parts(1, END, "local")}
-    given = function is not None and function.kind == "function" and words(matrix.length) - declared
-    longer = column is not None and column.more != matrix.length and value_of(column.more, found, seen) == _count(found)
-    steps = made_of(matrix.length, seen.source, line) & {"blockDim", "gridDim"}
-    return None if steps or given or longer else matrix
-
-
-def _lengths(found: Finding, seen: Seen) -> set[str]:
-    """The kernel's numbers that another one multiplies to the array's length."""
-    names = seen.source.parameters(found.kernel or "") if found.space == "global" else ()
-    values = {name: value for name in names if (value := value_of(name, found, seen)) is not None}
-    pairs = permutations(values, 2) if len(values) <= MOST_NUMBERS else ()
-    return {first for first, second in pairs if values[first] * values[second] == _count(found)}
-
-
-def _is_whole(matrix: Matrix, known: dict[str, Bound], found: Finding, seen: Seen) -> bool:
-    """Whether the product of the bounds of row and column is the array's length."""
-    column, row = known.get(matrix.column), known.get(matrix.row)
-    rows, columns = (value_of(bound.more, found, seen) if bound else None for bound in (row, column))
-    if column is None or column.more != matrix.length or rows is None or columns is None:
-        return False
-    return rows * columns == _count(found)
-
-
-def value_of(name: str, found: Finding, seen: Seen) -> int | None:
-    """The value of a number, or of a kernel's integer parameter; None if unknown."""
-    if name.isdigit():
-        return int(name)
-    for launch in seen.plan.launches:
-        names = seen.source.parameters(launch.kernel)
-        if launch.kernel == found.kernel and name in names and len(names) == len(launch.args):
-            value = launch.args[names.index(name)]
-            return value if isinstance(value, int) else None
-    return None
-
-
 @rule("out_of_bounds", example=stray("beyond_end", 64, 63), cause="beyond_end",
       seen=kernel("if (r < rows && c < cols) src[c * cols + r] = 1;"))  # fmt: skip
 def length_of_a_row(found: Finding, seen: Seen) -> str:
     """Row and column have bounds, but the index multiplies the row by another length than that of a row."""
-    index, known = _indexed(found, seen)
-    matrix = _matrix(found, seen, index, known)
+    index, known = indexed(found, seen)
+    matrix = matrix_of(found, seen, index, known)
     if matrix is None or not {matrix.row, matrix.column} <= known.keys() or known[matrix.column].more == matrix.length:
         return ""
     ends = f"`{matrix.column}` ends at `{known[matrix.column].more}`"
-    return f"in `{index}` a row is `{matrix.length}` elements long, but {ends}: how long is a row of {_name(found)}?"
+    return (
+        f"in `{index}` a row is `{matrix.length}` elements long, but {ends}: how long is a row of {array_name(found)}?"
+    )
 
 
 @rule("out_of_bounds", example=stray("beyond_end", 64, 63), cause="beyond_end",
       seen=kernel("if (c < cols) src[r * cols + c] = 1;"))  # fmt: skip
 def row_or_column_that_nothing_bounds(found: Finding, seen: Seen) -> str:
     """Only one of row and column has a bound."""
-    index, known = _indexed(found, seen)
-    matrix = _matrix(found, seen, index, known)
+    index, known = indexed(found, seen)
+    matrix = matrix_of(found, seen, index, known)
     if matrix is None or (matrix.column in known and known[matrix.column].more != matrix.length):
         return ""
     terms = {"row": matrix.row, "column": matrix.column}
@@ -372,7 +305,7 @@ def row_or_column_that_nothing_bounds(found: Finding, seen: Seen) -> str:
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), seen=kernel("if (t < 64) src[t] = 1;"))
 def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     """The condition at the access is true for the index: quote both."""
-    accesses = _accesses(found, seen)
+    accesses = accesses_of(found, seen)
     conditions = {seen.source.condition(access) for access in accesses}
     condition = conditions.pop() if len(conditions) == 1 else ""
     if "<" not in condition and ">" not in condition:
@@ -380,7 +313,7 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     who, expression = Words(found).thread(found.thread), one_index(accesses)
     loop = seen.source.loop(found.line or 0)
     too_long = f" Or does the loop in line {loop.line} go on for too long?" if loop else ""
-    through = f"lets {who} through to index {found.index} of {_name(found)}"
+    through = f"lets {who} through to index {found.index} of {array_name(found)}"
     if expression and plain(expression) not in plain(condition):
         through += f", which is `{expression}`: is that the element you mean, and does the condition look at it?"
     else:
@@ -399,29 +332,26 @@ def pointer_into_the_array(found: Finding, seen: Seen) -> str:
         return ""
     begins = f"`{local.name}` begins at `{local.texts[1]}`, line {local.line}"
     goes = f", and how far may `{one_index(accesses)}` go from there" if one_index(accesses) else ""
-    return f"{begins}: is that its place in {_name(found)}{goes}?"
+    return f"{begins}: is that its place in {array_name(found)}{goes}?"
 
 
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63, line=5), seen=kernel("if (t >= 64) return;", "src[t] = 1;"),
       cause="beyond_end")  # fmt: skip
 def bound_lets_it_through(found: Finding, seen: Seen) -> str:
     """A loop, or an `if` that returns, bounds a part of the index."""
-    index, known = _indexed(found, seen)
+    index, known = indexed(found, seen)
     about = [at for at in known.values() if words(at.less) & words(index)]
     if not about:
         return ""
     holds = listed(f"`{at.less} {'<=' if at.or_equal else '<'} {at.more}`" for at in about)
-    goes = f"{Words(found).thread(found.thread)} comes to index {found.index} of {_name(found)}, which is `{index}`"
+    who = Words(found).thread(found.thread)
+    goes = f"{who} comes to index {found.index} of {array_name(found)}, which is `{index}`"
     asks = "is that the element you mean, and is the bound right?"
     return f"although {holds}, {goes}: {asks}{_or_too_short(found)}"
 
 
 def _or_too_short(found: Finding) -> str:
-    return f" Or has {_name(found)} too few elements?" if found.space == "shared" else ""
-
-
-def _name(found: Finding) -> str:
-    return (found.names[-1] if found.names else found.array) or "the array"
+    return f" Or has {array_name(found)} too few elements?" if found.space == "shared" else ""
 
 
 @rule("out_of_bounds", example=stray("before_start", -1, 64), cause="before_start")
@@ -439,7 +369,7 @@ def beyond_what_the_launch_line_gives(found: Finding, seen: Seen) -> str:
     """Past the launch line's shared memory, although that has an element for every thread."""
     if not found.facts.get("dynamic"):
         return ""
-    count, who = _count(found), Words(found).thread(found.thread)
+    count, who = array_length(found), Words(found).thread(found.thread)
     loop = seen.source.loop(found.line or 0)
     too_long = f"or does the loop in line {loop.line} go on for too long" if loop else ""
     wide = f"is the index too large, {too_long or f'or a condition that lets {who} get there'}?"
@@ -456,5 +386,5 @@ def length_of_the_array(found: Finding, seen: Seen) -> str:
     compare = "compare the index with the array's length before the access"
     if found.cause != "beyond_end":
         return compare
-    count, name = _count(found), Words(found).name
+    count, name = array_length(found), Words(found).name
     return f"{compare}: here {name} has {elements(count)}" + (f", 0 to {count - 1}" if count > 1 else ", number 0")

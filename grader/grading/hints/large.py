@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grader.findings.record import Finding
 from grader.findings.sentences.words import elements
+from grader.grading.hints.arrays import array_length, array_name
 from grader.grading.hints.rules import Seen, finding, rule, stray
 
 LARGEST_INT = 2**31 - 1
@@ -12,12 +13,10 @@ LARGEST_INT = 2**31 - 1
 @rule("out_of_bounds", example=stray("before_start", 5 - 2**31, 3 << 30), cause="before_start")
 def negative_index(found: Finding, seen: Seen) -> str:
     """As a product becomes that does not fit."""
-    size, offset = found.facts["element_bytes"], found.facts["offset"]
-    count = found.facts["array_bytes"] // size
-    if count <= LARGEST_INT or offset < -size * (LARGEST_INT + 1):
+    count = array_length(found)
+    if count <= LARGEST_INT or found.facts["offset"] < -found.facts["element_bytes"] * (LARGEST_INT + 1):
         return ""
-    name = (found.names[-1] if found.names else found.array) or "the array"
-    many = f"{name} has {elements(count)}, and an `int` ends at {LARGEST_INT}"
+    many = f"{array_name(found)} has {elements(count)}, and an `int` ends at {LARGEST_INT}"
     return f"{many}: a product that is larger turns negative. Compute the index in 64 bits, `(size_t)row * length`"
 
 

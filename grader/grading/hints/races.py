@@ -7,7 +7,7 @@ import math
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.words import Words
-from grader.grading.hints.bounds import value_of
+from grader.grading.hints.arrays import value_of
 from grader.grading.hints.indices import as_matrix, bounds, of_the_access, one_index, origins
 from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
 from grader.grading.source_view import SourceView
