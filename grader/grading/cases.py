@@ -36,19 +36,20 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     from grader.inputs import unusual_kind
 
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
-    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=_elements)
+    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=elements)
     cases = tuple(Case(size, kind, small=True) for size in sizes for kind in kinds)
     if exercise.host:
         return cases
     larger = larger_secret_sizes(exercise, seed)
     unusual = (Case(size, kind) for size in (*larger, exercise.simulated) for kind in unusual_kind(exercise))
     slices = slice_cases(exercise, sizes[0], sizes[-1], kinds[0])
-    masked = [Case(max(exercise.small, key=_elements), "masked")] if any(a.masked for a in exercise.inputs) else []
+    masked = [Case(max(exercise.small, key=elements), "masked")] if any(a.masked for a in exercise.inputs) else []
     confirming = (Case(size, kinds[0], confirms=bool(exercise.technique)) for size in larger)
     return (*cases, *confirming, *unusual, *slices, *masked)
 
 
-def _elements(size: Size) -> int:
+def elements(size: Size) -> int:
+    """The product of its dimensions, by which sizes are compared."""
     return math.prod(size.values())
 
 

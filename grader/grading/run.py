@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from grader.backends.conditions import USUAL
@@ -14,7 +12,7 @@ from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsuppor
 from grader.findings.kinds import MISREAD_SHOWS
 from grader.findings.record import Finding
 from grader.grading import large
-from grader.grading.cases import CaseBook, CaseData, case_run, plan_of
+from grader.grading.cases import CaseBook, CaseData, case_run, elements, plan_of
 from grader.grading.causes import (
     inputs_there,
     misreads,
@@ -78,13 +76,11 @@ def run_job(job: Job) -> BackendReport:
                 outcomes.append(run_case(job, session, case, number))
                 if outcomes[-1].wrong is not None or outcomes[-1].word not in (None, "race"):
                     break
-            if any(outcome.has_state for outcome in outcomes) and not any(outcome.failed for outcome in outcomes):
-                outcomes += filter(attrgetter("failed"), _second_launches(job, session))
-            if job.large is not None and not any(outcome.failed for outcome in outcomes) and not _misses(job, outcomes):
-                outcomes += filter(None, [_of_large_case(job, session, job.large)])
-            if not any(outcome.failed for outcome in outcomes):
+            if _all_right(outcomes):
+                outcomes += _further_failures(job, session, outcomes)
+            if _all_right(outcomes):
                 padded = _unneeded(job, session, outcomes)
-            if job.timer is not None and not any(outcome.failed for outcome in outcomes):
+            if job.timer is not None and _all_right(outcomes):
                 job.tell("timing")
                 speed = _timed(job.timer, session)
     except (SubmissionError, Unsupported, GraderFault) as error:
@@ -92,12 +88,28 @@ def run_job(job: Job) -> BackendReport:
     return BackendReport(job.backend.name, tuple(outcomes), stop, speed, sandbox, padded)
 
 
+def _all_right(outcomes: Sequence[CaseOutcome]) -> bool:
+    return not any(outcome.failed for outcome in outcomes)
+
+
+def _further_failures(job: Job, session: Session, outcomes: Sequence[CaseOutcome]) -> Iterator[CaseOutcome]:
+    """The first failure, if there is one, of a second launch of a right case, or of the large case."""
+    if any(outcome.has_state for outcome in outcomes):
+        for outcome in _second_launches(job, session):
+            if outcome.failed:
+                yield outcome
+                return
+    failure = None if job.large is None or _misses(job, outcomes) else _of_large_case(job, session, job.large)
+    if failure is not None:
+        yield failure
+
+
 def _unneeded(job: Job, session: Session, outcomes: Sequence[CaseOutcome]) -> tuple[Unneeded, ...]:
     """The expectations that are met only by instructions on which no output depends."""
     counted = next((one for one in outcomes if one.execution is not None and one.execution.sites), None)
     if counted is None or counted.execution is None:
         return ()
-    size = max(job.exercise.small, key=lambda size: math.prod(size.values()))
+    size = max(job.exercise.small, key=elements)
     small = _case_run(job, Case(size, "real"))
     try:
         trials = Trials(session, (small, session.run(small)), (_case_run(job, counted.case), counted.execution))
@@ -173,7 +185,7 @@ def _orders(job: Job, ran: Ran, number: int) -> Sequence[str]:
 
 
 def _largest(job: Job) -> Case:
-    return max((case for case in job.cases if case.small), key=lambda case: math.prod(case.size.values()))
+    return max((case for case in job.cases if case.small), key=lambda case: elements(case.size))
 
 
 def _ran(job: Job, session: Session, case: Case, conditions: Conditions = USUAL) -> Ran:
