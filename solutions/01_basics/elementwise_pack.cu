@@ -16,7 +16,7 @@ extern "C" __global__ void add_relu(const __half* a, const __half* b, __half* c,
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
-    // Pack i begins 16 * i bytes past the array's begin: at a multiple of 16, as 16-byte instructions demand, if the
+    // Pack i begins 16 * i bytes past the array's start: at a multiple of 16, as 16-byte instructions demand, if the
     // array does. Arrays of cudaMalloc do, slices need not, and then there are no packs. No bit below 16 may be set in
     // any of the three addresses.
     bool aligned = ((size_t)a | (size_t)b | (size_t)c) % 16 == 0;

@@ -7,7 +7,7 @@
 
 extern "C" __global__ void remove_drift(const float* x, float* out, float slope, int cols)
 {
-    // Where this block's row begins, counted from the begin of the array.
+    // Where this block's row begins, counted from the start of the array.
     int start = blockIdx.x * cols;
 
     // The row begins start % 8 floats after the start of a sector. Its block begins as many elements earlier, and then

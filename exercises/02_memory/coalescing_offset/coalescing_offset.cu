@@ -7,7 +7,7 @@
 
 extern "C" __global__ void remove_drift(const float* x, float* out, float slope, int cols)
 {
-    // YOUR CODE: start, where this block's row begins, counted in floats from the begin of the array.
+    // YOUR CODE: start, where this block's row begins, counted in floats from the start of the array.
 
     // YOUR CODE: the rounds, blockDim.x columns each. Where does the first begin, so that warps begin at a sector?
 

@@ -36,7 +36,7 @@ extern "C" __global__ void gemv(const half* A, const half* x, float* y, int m, i
     if (row >= m)
         return;
 
-    // 16 bytes, eight halves, for each lane and request. A row's begin may pass 2^31. Where the warp has fewer than
+    // 16 bytes, eight halves, for each lane and request. A row's start may pass 2^31. Where the warp has fewer than
     // ROWS rows, the last one stands in for those after it; what they come to is not stored.
     const uint4* x8 = reinterpret_cast<const uint4*>(x);
     const uint4* a8[ROWS];

@@ -6,7 +6,7 @@ instructions strictly between are counted, each once for any number of fetches i
 instructions of the warp up to the end of its last fetch.
 
 Which stores get their values from which loads is known at compile time (`grader.simt.engine.sites`). At run time a warp
-has a clock of its instructions, and the clock at the begin of each fetch; kernels without fetches pay nothing.
+has a clock of its instructions, and the clock at the start of each fetch; kernels without fetches pay nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Overlap(Observer):
-    """Records the begin of each fetch, and counts at the instruction that ends it."""
+    """Records the start of each fetch, and counts at the instruction that ends it."""
 
     def block(self, e: BlockEmitter, index: int) -> None:
         if e.g.fetches:
@@ -92,7 +92,7 @@ def _fetch_end(module: ir.IRModule, f: Builder) -> None:
 
 
 # ------------------------------------------------------------------------------------------------- asynchronous copies
-# A ring has the clock at the begin of each group; `copy_open` is the begin of the group that is not committed yet.
+# A ring has the clock at the start of each group; `copy_open` is the start of the group that is not committed yet.
 
 
 def _issue(e: BlockEmitter, op: Op, position: int) -> None:
@@ -152,7 +152,7 @@ def _test(e: BlockEmitter, op: Op, position: int) -> None:
 
 
 def _slot(e: BlockEmitter, op: Op) -> Value:
-    """The slot for the begin of an mbarrier's copies; neighbouring mbarriers have different slots."""
+    """The slot for the start of an mbarrier's copies; neighbouring mbarriers have different slots."""
     address = next(operand for operand in op.instruction.operands if isinstance(operand, Address))
     first = e.address_of(address).lane(e.f.first_lane(e.mask))
     return (first.trunc(I32) >> 3) & (COPY_BARRIERS - 1)

@@ -97,7 +97,7 @@ class AwaitedEvent:
 
 @dataclass(eq=False)
 class StreamOperation:
-    """A task at its place in a stream. ``task`` is None for a mark: an event, a wait, a graph's begin or end."""
+    """A task at its place in a stream. ``task`` is None for a mark: an event, a wait, a graph's start or end."""
 
     number: int  # in the order of issue
     task: StreamTask | None
