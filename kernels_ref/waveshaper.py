@@ -21,6 +21,9 @@ HARMONICS = 896  # harmonics 1 to 895
 OCTAVES = 10  # the last one, from 512 on, is not whole
 DELAY = 4096  # samples from a sound to its echo
 
+MOST_THREADS = 4
+"""More are hardly faster, and take the cores from the simulator, which runs at the same time."""
+
 _BATCH = 1 << 15
 """Samples that a thread works on at a time: complex temporaries of 512 KiB stay in a core's cache. With smaller ones
 many threads wait for Python's lock between the operations.
@@ -86,7 +89,7 @@ def _in_batches(x: Reals) -> Reals:
     Each thread keeps the memory that it works in: asking the system for it again and again, they wait for one another.
     """
     result = np.empty_like(x)
-    threads = min(os.cpu_count() or 1, -(-len(x) // _BATCH))
+    threads = min(MOST_THREADS, os.cpu_count() or 1, -(-len(x) // _BATCH))
 
     def work(first: int) -> None:
         scratch = np.empty((5, _BATCH), np.complex128)

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import time
-from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,15 @@ class Ran:
     outputs: Array
     findings: tuple[str, ...]
     cubin: bytes = b""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A line for each kernel that differs or in which something was found; apart, for each that differs only if ptxas
+    optimises it."""
+
+    complaints: tuple[str, ...]
+    by_ptxas: tuple[str, ...] = ()
 
 
 def inputs() -> Array:
@@ -81,19 +91,26 @@ def every(first: int, count: int) -> list[range]:
     return [range(at, min(at + PER_MODULE, first + count)) for at in range(first, first + count, PER_MODULE)]
 
 
-def measured(modules: Iterable[Ran], device: int) -> Iterator[tuple[Ran, Array]]:
-    """Yield each module with its kernels' outputs on the GPU."""
-    from grader.backends.gpu.arena import Arena
-    from grader.backends.gpu.cuda import Cuda
-    from grader.backends.gpu.program import LoadedProgram
-    from grader.backends.gpu.wire import LaunchShape
-    from grader.launch import Launch, LaunchPlan
+class Gpu:
+    """A GPU that runs modules' kernels."""
 
-    cuda = Cuda(device)
-    arena = Arena(cuda)
-    for ran in modules:
-        seeds = ran.seeds
-        loaded = LoadedProgram(cuda, ran.cubin, program_of(seeds).entries)
+    def __init__(self, device: int) -> None:
+        from grader.backends.gpu.arena import Arena
+        from grader.backends.gpu.cuda import Cuda
+        from grader.gpus.detect import detect
+
+        self.arch = detect(device).arch
+        self._cuda = Cuda(device)
+        self._arena = Arena(self._cuda)
+
+    def outputs(self, seeds: range, cubin: bytes) -> Array:
+        """The outputs of the module's kernels, one row each."""
+        from grader.backends.gpu.program import LoadedProgram
+        from grader.backends.gpu.wire import LaunchShape
+        from grader.launch import Launch, LaunchPlan
+
+        arena = self._arena
+        loaded = LoadedProgram(self._cuda, cubin, program_of(seeds).entries)
         arena.lay_out([LaunchShape(name, "uint32", SIZE, "in") for name in ("in", *(f"out{s}" for s in seeds))])
         arena.upload("in", inputs())
         for seed in seeds:
@@ -101,41 +118,68 @@ def measured(modules: Iterable[Ran], device: int) -> Iterator[tuple[Ran, Array]]
         plan = LaunchPlan(tuple(Launch(f"k_{s}", ("in", f"out{s}"), (BLOCKS, 1, 1), (THREADS, 1, 1)) for s in seeds))
         loaded.prepare(plan)
         loaded.queue(plan, arena)
-        cuda.synchronise()
-        yield ran, np.stack([arena.download(f"out{seed}", "uint32") for seed in seeds])
+        self._cuda.synchronise()
+        return np.stack([arena.download(f"out{seed}", "uint32") for seed in seeds])
 
 
-def compare(first: int, count: int, device: int | None) -> list[str]:
-    """A line for each kernel that differs, or in which something was found."""
+def unoptimised(seeds: range, arch: str) -> bytes:
+    """The module's cubin as ptxas makes it without optimisation."""
+    from grader.compile.toolchain import find_toolchain
+
+    ptxas = find_toolchain().ptxas
+    assert ptxas is not None
+    with TemporaryDirectory(prefix="warpgrade-random-") as folder:
+        ptx, cubin = Path(folder, "random.ptx"), Path(folder, "random.cubin")
+        ptx.write_text(program_of(seeds).ptx)
+        subprocess.run([ptxas, "-O0", f"--gpu-name={arch}", ptx, "-o", cubin], check=True)
+        return cubin.read_bytes()
+
+
+def compare(first: int, count: int, device: int | None) -> Compared:
     modules = every(first, count)
     complaints: list[str] = []
+    by_ptxas: list[str] = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         if device is None:
             in_memory = pool.map(partial(simulated, in_memory=True), modules)
-            pairs = zip(pool.map(simulated, modules), (ran.outputs for ran in in_memory), strict=True)
-        else:
-            from grader.gpus.detect import detect
-
-            pairs = measured(pool.map(partial(simulated, arch=detect(device).arch), modules), device)
-        for ran, outputs in pairs:
+            for ran, other in zip(pool.map(simulated, modules), in_memory, strict=True):
+                complaints += [*ran.findings, *differences(ran, other.outputs).values()]
+            return Compared(tuple(complaints))
+        gpu = Gpu(device)
+        for ran in pool.map(partial(simulated, arch=gpu.arch), modules):
             complaints += ran.findings
-            for seed, a, b in zip(ran.seeds, ran.outputs, outputs, strict=True):
-                if not np.array_equal(a, b):
-                    at = np.flatnonzero(a != b)
-                    complaints.append(
-                        f"k_{seed}: {len(at)} of {len(a)} words differ, first word {at[0] % WORDS} of thread "
-                        f"{at[0] // WORDS}: {a[at[0]]:#010x} on the simulator, {b[at[0]]:#010x}"
-                    )
-    return complaints
+            if different := differences(ran, gpu.outputs(ran.seeds, ran.cubin)):
+                still = differences(ran, gpu.outputs(ran.seeds, unoptimised(ran.seeds, gpu.arch)))
+                complaints += [text for seed, text in different.items() if seed in still]
+                by_ptxas += [text for seed, text in different.items() if seed not in still]
+    return Compared(tuple(complaints), tuple(by_ptxas))
 
 
-def to_markdown(head: str, first: int, count: int, complaints: list[str]) -> str:
+def differences(ran: Ran, outputs: Array) -> dict[int, str]:
+    """A line for each kernel whose outputs differ, by its seed."""
+    lines = {}
+    for seed, a, b in zip(ran.seeds, ran.outputs, outputs, strict=True):
+        if len(at := np.flatnonzero(a != b)):
+            lines[seed] = (
+                f"k_{seed}: {len(at)} of {len(a)} words differ, first word {at[0] % WORDS} of thread "
+                f"{at[0] // WORDS}: {a[at[0]]:#010x} on the simulator, {b[at[0]]:#010x}"
+            )
+    return lines
+
+
+def to_markdown(head: str, first: int, count: int, compared: Compared) -> str:
+    by_ptxas = [
+        "", f"In {len(compared.by_ptxas)} more the GPU agrees with the simulator when ptxas assembles the same PTX "
+        "without optimisation (`-O0`), so its optimiser changes what they compute:", "",
+        *(f"- {text}" for text in compared.by_ptxas),
+    ] if compared.by_ptxas else []  # fmt: skip
     return "\n".join([
-        head, "", f"**{count} kernels (seeds {first} to {first + count - 1}), {len(complaints)} complaints.**", "",
+        head, "",
+        f"**{count} kernels (seeds {first} to {first + count - 1}), {len(compared.complaints)} complaints.**", "",
         "Written by `scripts/random_compare.py`; not edited by hand. Kernels of `scripts/random_kernels.py`, each "
         f"{BLOCKS} blocks of {THREADS} threads, ran on the simulator and on the GPU from the same PTX (for sm_80) with "
         f"the same inputs; all {SIZE} words of each output were compared, bit for bit.", "",
-        *(f"- {text}" for text in complaints),
+        *(f"- {text}" for text in compared.complaints), *by_ptxas,
     ]) + "\n"  # fmt: skip
 
 
@@ -152,15 +196,16 @@ def main() -> int:
         return 0
     first, count = given.seeds
     started = time.perf_counter()
-    complaints = compare(first, count, None if given.simulator_only else given.device)
-    print(*complaints, sep="\n", end="\n" if complaints else "")
-    print(f"{count} kernels, {len(complaints)} complaints, {time.perf_counter() - started:.0f} s")
+    compared = compare(first, count, None if given.simulator_only else given.device)
+    for text in (*compared.complaints, *(f"{text} (not if ptxas does not optimise)" for text in compared.by_ptxas)):
+        print(text)
+    print(f"{count} kernels, {len(compared.complaints)} complaints, {time.perf_counter() - started:.0f} s")
     if not given.simulator_only:
-        print(f"written to {write(first, count, complaints, given.device, given.out)}")
-    return int(bool(complaints))
+        print(f"written to {write(first, count, compared, given.device, given.out)}")
+    return int(bool(compared.complaints))
 
 
-def write(first: int, count: int, complaints: list[str], device: int, out: Path | None) -> Path:
+def write(first: int, count: int, compared: Compared, device: int, out: Path | None) -> Path:
     import datetime
 
     from stability import results_file
@@ -173,7 +218,7 @@ def write(first: int, count: int, complaints: list[str], device: int, out: Path 
     path = out or results_file(gpu.name, "random")
     path.parent.mkdir(parents=True, exist_ok=True)
     head = f"# {gpu.name}: random kernels beside the simulator's\n\n{datetime.date.today().isoformat()}. {versioned}."
-    path.write_text(to_markdown(head, first, count, complaints))
+    path.write_text(to_markdown(head, first, count, compared))
     return path
 
 

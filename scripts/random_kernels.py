@@ -51,6 +51,11 @@ __device__ u32 bits(i32 x) { return x; }
 __device__ u32 bits(u32 x) { return x; }
 __device__ u32 bits(i64 x) { return (u32)x ^ (u32)((u64)x >> 32) * 0x9e3779b1u; }
 __device__ u32 bits(u64 x) { return (u32)x ^ (u32)(x >> 32) * 0x9e3779b1u; }
+// A NaN's sign is not specified.
+__device__ f32 with_sign(f32 x, f32 of) { return copysignf(x, isnan(of) ? 1.0f : of); }
+// NVRTC takes __mul24(x, x) for a number that is not negative.
+__device__ i32 product24(i32 a, i32 b) { i32 d; asm("mul24.lo.s32 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+__device__ u32 uproduct24(u32 a, u32 b) { u32 d; asm("mul24.lo.u32 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
 __device__ u32 mix(u32 h, u32 x) { return (h ^ x) * 0x01000193u + (h >> 15); }
 """
 
@@ -310,7 +315,7 @@ _FLOAT_OPERATIONS: dict[str, tuple[Operation, ...]] = {
                 "fminf", "fmaxf"),
         *_calls("__fmaf_rn", "__fmaf_rz", count=3),
         *_calls("__fsqrt_rn", "fabsf", "floorf", "ceilf", "truncf", "rintf", "__frcp_rn", "-", count=1),
-        *_calls("copysignf"),
+        *_calls("with_sign"),
     ),
     "f64": (
         *_calls("__dadd_rn", "__dadd_rd", "__dsub_rn", "__dmul_rn", "__dmul_rz", "__ddiv_rn", "fmin", "fmax"),
@@ -320,11 +325,11 @@ _FLOAT_OPERATIONS: dict[str, tuple[Operation, ...]] = {
 }  # fmt: skip
 _INTRINSICS: dict[str, tuple[Operation, ...]] = {
     "i32": (
-        *_calls("min", "max", "__mulhi", "__hadd", "__rhadd", "__mul24"), *_calls("__dp4a", count=3),
+        *_calls("min", "max", "__mulhi", "__hadd", "__rhadd", "product24"), *_calls("__dp4a", count=3),
         *_calls("__sad", count=3, cast="(i32)"), *_calls("__ffs", "__clz", count=1),
     ),
     "u32": (
-        *_calls("min", "max", "__umulhi", "__uhadd", "__urhadd", "__umul24", "__vadd4", "__vsub2", "__vmaxs2",
+        *_calls("min", "max", "__umulhi", "__uhadd", "__urhadd", "uproduct24", "__vadd4", "__vsub2", "__vmaxs2",
                 "__vavgu4",
                 "__vabsdiffu4", "__vcmpgtu4"),
         *_calls("__byte_perm", "__funnelshift_l", "__funnelshift_r", "__funnelshift_lc", "__usad", "__dp4a", count=3),

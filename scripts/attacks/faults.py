@@ -80,7 +80,7 @@ for what, words, *edits in (
     ("a barrier with number 17", "sim=compile_error", inside(RIGHT + ' asm volatile("bar.sync 17;");')),
     ("an instruction of a newer GPU", "sim=compile_error", inside(RIGHT + ' asm volatile("fence.proxy.async;");')),
     ("500 KB of dynamic shared memory", "invalid", (LAUNCH, "grid=(1, cdiv(n, 256)) block=256 shared=500000")),
-    ("a cooperative grid that does not fit", "sim=limit gpu=invalid", (LAUNCH, LAUNCH + " cooperative")),
+    ("a cooperative grid that does not fit", "limit", (LAUNCH, LAUNCH + " cooperative")),
     ("a cluster of 16 blocks", "invalid", (LAUNCH, "grid=16*cdiv(n, 256) block=256 cluster=16")),
     ("a cluster that does not divide the grid", "invalid", (LAUNCH, "grid=8*cdiv(n, 256)+1 block=256 cluster=8")),
 ):  # fmt: skip

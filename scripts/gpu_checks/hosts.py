@@ -56,10 +56,10 @@ def host_case(backend: GpuBackend, host_source: str, limits: Limits = LIMITS, na
     compiled = compile_source(one.solution.read_bytes(), f"{name}.cu")
     host = HostfileBackend(backend, one.exercise, host_source.encode(), f"{name}_host.py", course=one.course)
     oracle = resolve_reference(one.exercise.oracle, one.course)
-    size = host.exercise.small[len(host.exercise.small) // 2]
     start = time.perf_counter()
     with host.open(compiled, limits) as session:
         opened = time.perf_counter() - start
+        size = host.exercise.small[len(host.exercise.small) // 2]
         inputs = make_inputs(host.exercise, size, SEED, "real")
         data = CaseData(inputs, oracle(inputs, {**host.exercise.scalars, **size}))
         small = session.run(case_run(host.exercise, Case(size, "real"), data, LaunchPlan(())))

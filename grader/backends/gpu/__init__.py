@@ -67,7 +67,7 @@ class GpuBackend(StartsEarly, Backend):
             else:
                 arch = self.gpu.arch_for(program.target)
                 made = assembly(program, arch)
-                session.load(program, made.cubin, made.resources, arch)
+                session.load(program, made.cubin, made.resources, arch, self.gpu.sm_count)
         except BaseException:
             session.close()
             raise

@@ -114,12 +114,11 @@ class Cuda:
         """Queue one launch. ``args`` are NumPy scalars of the parameters' types: addresses are ``uint64``, tensor maps
         ``void``.
 
-        CuPy's launch supports neither clusters nor structures as arguments; for these it is the driver's
-        ``cuLaunchKernelEx``.
+        CuPy's launch supports neither clusters nor structures as arguments, and makes a cooperative grid smaller where
+        it is too large; for these it is the driver's ``cuLaunchKernelEx``.
         """
-        if cluster == (1, 1, 1) and not any(isinstance(arg, np.void) for arg in args):
-            keywords = {"stream": self.stream, "enable_cooperative_groups": cooperative}
-            self._do(function, grid, block, tuple(args), shared_bytes, **keywords)
+        if cluster == (1, 1, 1) and not cooperative and not any(isinstance(arg, np.void) for arg in args):
+            self._do(function, grid, block, tuple(args), shared_bytes, stream=self.stream)
             return
         bindings, attributes = self._bindings, []
         if cluster != (1, 1, 1):

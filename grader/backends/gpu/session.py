@@ -169,20 +169,26 @@ class GpuSession(ChildSession):
     restored_by = ""
     _resources: Mapping[str, Resources] = {}
     _arch = ""
+    _sm_count: int | None = None
 
     def prepare(self, support: bytes) -> None:
         """Send the grader's own kernels, without waiting for the context."""
         self._send({"do": "prepare", "support": support})
 
     def load(
-        self, program: Program, cubin: bytes, resources: Mapping[str, Resources] | None = None, arch: str = ""
+        self,
+        program: Program,
+        cubin: bytes,
+        resources: Mapping[str, Resources] | None = None,
+        arch: str = "",
+        sm_count: int | None = None,
     ) -> None:
         """Load the assembled program; it replaces the one before, for variants of one submission.
 
-        With ``resources`` on ``arch`` the finding on a launch that does not fit says more than CUDA's error. Raises
-        GraderFault, SubmissionError (``limit``).
+        With ``resources`` on ``arch`` with ``sm_count`` multiprocessors the finding on a launch that does not fit says
+        more than CUDA's error. Raises GraderFault, SubmissionError (``limit``).
         """
-        self._program, self._resources, self._arch = program, resources or {}, arch
+        self._program, self._resources, self._arch, self._sm_count = program, resources or {}, arch, sm_count
         entries = [asdict(entry) for entry in program.entries]
         self.restored_by = str(self._load({"do": "load", "cubin": cubin, "entries": entries}).get("restored_by", ""))
 
@@ -192,7 +198,7 @@ class GpuSession(ChildSession):
         A stray write, a crash of the kernel or too much output is an Execution with ``failure``. Raises SubmissionError
         (``timeout``, ``crash`` of the process) if the session ends, Unsupported, GraderFault.
         """
-        unfit = first_misfit(run.plan, self._resources, self._arch, self.program.name)
+        unfit = first_misfit(run.plan, self._resources, self._arch, self.program.name, self._sm_count)
         if unfit is not None:
             return Execution({}, findings=(unfit,), failure=word_of_kind(unfit.kind))
         shapes = [asdict(shape) for shape in shapes_of(run.buffers)]

@@ -252,8 +252,8 @@ def min_max(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     TYPE=BOTH,
 )
 def copysign(e: Emitter, m: Match, a: Value, b: Value) -> Value:
-    """The sign of the first operand on the value of the second."""
-    return e.f.overloaded("llvm.copysign", b, a)
+    """The sign of the first operand on the value of the second. The NaN of a computation is positive in f32."""
+    return e.f.overloaded("llvm.copysign", b, _settled(a))
 
 
 @form(
