@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grader.backends.gpu.faults import mismatch_diagnostic
-from grader.backends.gpu.setup import Setup, prepare
+from grader.backends.gpu.setup import Setup, Untimed, prepare
+from grader.errors import SubmissionError, Unsupported
 from grader.grading.cases import secret_size_below_timed
 from grader.grading.records import Speed
 from grader.timing import roofline
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 CHEAT = "impossible time: work was skipped, or the grader is wrong"
 BUSY = "the machine was not steady: the grader's own copy changed its speed while this was timed; try again"
 VERIFIED = 3  # samples at a secret size; with those that warm up, the kinds of values that are not timed are among them
+MOST_OF_MEMORY = 0.8  # of a GPU's memory, for arrays of more than 2^31 elements: others may use it, too
 UNKNOWN_REFERENCE = "what it is measured against could not be measured here"
 
 
@@ -55,7 +57,8 @@ class SpeedTest:
         seconds: tuple[float, ...] = ()
         ceiling_s: tuple[float, ...] = ()
         speed = Speed("inconclusive", BUSY)
-        for samples in self._processes(session, setup):
+        for process in self._sessions(session):
+            samples = process.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
             if failed := _failed(setup, samples):
                 return failed
             if target is None:
@@ -63,6 +66,8 @@ class SpeedTest:
             if steady(samples.control_s):  # samples of a process whose control kernel drifted are not used
                 seconds, ceiling_s = seconds + samples.seconds, ceiling_s + samples.ceiling_s
                 speed = _speed(setup, target, self.backend.gpu.name, seconds, ceiling_s)
+            if speed.word == "pass" and (failed := self._failed_beyond(process)):
+                return failed
             if speed.word != "inconclusive" or _impossible(setup, speed.measured):
                 break
         return speed
@@ -70,18 +75,42 @@ class SpeedTest:
     def _failed_before(self, session: GpuSession) -> Speed | None:
         """What is wrong at one secret size below the timed one, so that nobody can tell the sizes that are verified."""
         size = secret_size_below_timed(self.entry.exercise, self.seed)
-        if size is None:
-            return None
-        setup = prepare(self.entry, session.program, self.backend.gpu, self.seed, samples=VERIFIED, secret_size=size)
-        return _failed(setup, session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes))
+        return None if size is None else self._failed_at(Untimed("secret", size), VERIFIED, session)
 
-    def _processes(self, session: GpuSession, setup: Setup) -> Iterator[RawSamples]:
-        """The samples of ``session``'s process, then those of at most two new processes."""
-        yield session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
+    def _failed_beyond(self, session: GpuSession) -> Speed | None:
+        """What is wrong with more than 2^31 elements, where the statement promises them and the GPU has room for them.
+
+        Only a fast submission is asked, because a slow one would take long.
+        """
+        large = self.entry.exercise.large
+        try:
+            return None if large is None else self._failed_at(Untimed("large", large.size), 1, session)
+        except SubmissionError as error:
+            if error.verdict == "timeout":  # of such a size nothing is promised about the time
+                return None
+            raise
+
+    def _failed_at(self, untimed: Untimed, samples: int, session: GpuSession) -> Speed | None:
+        """What is wrong at this size; None if nothing is, or the GPU has no room for it. Raises SubmissionError."""
+        setup = prepare(self.entry, session.program, self.backend.gpu, self.seed, samples=samples, untimed=untimed)
+        if setup.memory_bytes > MOST_OF_MEMORY * self.backend.gpu.memory_bytes:
+            return None
+        try:
+            return _failed(setup, session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes))
+        except Unsupported:  # others use the memory
+            return None
+        except SubmissionError as error:
+            found = tuple(replace(one, message=f"{one.message}, {setup.where}") for one in error.diagnostics)
+            message = f"{error.message}, {setup.where}"
+            raise SubmissionError(error.verdict, message, diagnostics=found, hint=error.hint) from None
+
+    def _sessions(self, first: GpuSession) -> Iterator[GpuSession]:
+        """``first``, then at most two with new processes."""
+        yield first
         for _ in range(1, MAX_PROCESSES):
-            session.close()  # to free its memory
-            with self.backend.open(session.program, self.limits) as fresh:
-                yield fresh.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes)
+            first.close()  # to free its memory
+            with self.backend.open(first.program, self.limits) as fresh:
+                yield fresh
 
 
 def _failed(setup: Setup, samples: RawSamples) -> Speed | None:

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from grader.backends.base import Limits
-from grader.backends.gpu.setup import prepare
+from grader.backends.gpu.setup import Untimed, prepare
 from grader.backends.gpu.wire import Mismatch, RawSamples
 from grader.bench.report import BenchReport, BenchRow, LibraryTime, to_markdown
 from grader.catalog.exercises import load_catalog
 from grader.compile import Entry, Parameter, Program
-from grader.errors import Unsupported
-from grader.exercise import Target
+from grader.errors import SubmissionError, Unsupported
+from grader.exercise import Large, Target
 from grader.gpus.detect import Gpu
 from grader.grading import fast as speed_module
 from grader.grading.fast import SpeedTest
@@ -41,15 +41,16 @@ class FakeSession:
 
     samples: RawSamples | Exception
     program: object = None
-    before: RawSamples = field(default_factory=RawSamples)
+    untimed: RawSamples | Exception = field(default_factory=RawSamples)
     closed: list[bool] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
     def time(self, run, modules, l2_bytes):
-        if run.is_secret:
-            return self.before
-        if isinstance(self.samples, Exception):
-            raise self.samples
-        return self.samples
+        self.asked.append(run.name)
+        samples = self.samples if run.name == "timed" else self.untimed
+        if isinstance(samples, Exception):
+            raise samples
+        return samples
 
     def close(self):
         self.closed.append(True)
@@ -64,16 +65,19 @@ class FakeSession:
 SIZES = {"timed": {"n": 2**28}, "simulated": {"n": 2**20}}
 
 
-def judge(monkeypatch, first, *fresh, target=TARGET, published=True, peak=PEAK, before=None, **sizes):
+def judge(
+    monkeypatch, first, *fresh, target=TARGET, published=True, peak=PEAK, before=None, beyond=None, asked=None, **sizes
+):
     """The speed that follows from the first process's samples and those of fresh ones, and how many were opened.
 
-    With ``before``, which are the samples at a secret size, the exercise has such sizes.
+    With ``before``, which are the samples at a secret size, the exercise has such sizes; with ``beyond`` a large one.
     """
 
-    def setup(*_, secret_size=None, **__):
+    def setup(*_, untimed=None, **__):
+        size, name = (untimed.size, untimed.name) if untimed else (exercise.timed, "timed")
         return SimpleNamespace(
-            run=SimpleNamespace(judged="c", is_secret=bool(secret_size)), modules={}, work=WORK, ceiling_work=WORK,
-            peak=peak, limit=peak, published=published, where=f"at {secret_size or exercise.timed}",
+            run=SimpleNamespace(judged="c", name=name), modules={}, work=WORK, ceiling_work=WORK,
+            peak=peak, limit=peak, published=published, where=f"at {size}", memory_bytes=4 * sum(size.values()),
             roof=lambda median_s: Roof(0.25, WORK / 4 / median_s, 4.8e12, 6.7e13),
         )  # fmt: skip
 
@@ -82,8 +86,10 @@ def judge(monkeypatch, first, *fresh, target=TARGET, published=True, peak=PEAK, 
     opened = iter(sessions)
     backend = SimpleNamespace(gpu=GPU, open=lambda program, limits: next(opened))
     secret = {"n": (2, 9000, 1)} if before else {}
-    exercise = SimpleNamespace(target=target, secret=secret, **{**SIZES, **sizes})
-    speed = SpeedTest(SimpleNamespace(exercise=exercise), backend, 1, Limits())(FakeSession(first, before=before))
+    large = Large({"n": 2**32}, {"n": 31}) if beyond else None
+    exercise = SimpleNamespace(**{"target": target, "secret": secret, "large": large} | SIZES | sizes)
+    session = FakeSession(first, untimed=before or beyond, asked=[] if asked is None else asked)
+    speed = SpeedTest(SimpleNamespace(exercise=exercise), backend, 1, Limits())(session)
     return speed, sum(1 for session in sessions if session.closed)
 
 
@@ -154,6 +160,36 @@ def test_an_output_that_is_wrong_at_a_secret_size_is_wrong_however_fast_the_time
     assert judge(monkeypatch, at(0.9), before=RawSamples())[0].word == "pass"
 
 
+def test_a_fast_submission_is_also_verified_with_more_than_2_to_the_31_elements(monkeypatch):
+    wrong = RawSamples(mismatch=Mismatch(1, "real", 3, 2**31, 0.5, 1.5))
+    speed, _ = judge(monkeypatch, at(0.9), beyond=wrong)
+    assert (speed.word, speed.diagnostics[0].index) == ("wrong", 2**31)
+    assert "at {'n': 4294967296}" in speed.detail
+    assert judge(monkeypatch, at(0.9), beyond=RawSamples())[0].word == "pass"
+    asked = []
+    assert judge(monkeypatch, at(0.3), beyond=wrong, asked=asked)[0].word == "slow"
+    assert asked == ["timed"]
+
+
+def test_a_fault_says_at_which_size_it_happened(monkeypatch):
+    fault = SubmissionError("crash", "a bad address", diagnostics=(Diagnostic("crash", "a bad address"),))
+    with pytest.raises(SubmissionError, match=r"a bad address, at {'n': 4294967296}") as raised:
+        judge(monkeypatch, at(0.9), beyond=fault)
+    assert raised.value.diagnostics[0].message == raised.value.message
+
+
+@pytest.mark.parametrize("nothing", [Unsupported("too little free memory"), SubmissionError("timeout", "too long")])
+def test_a_large_size_without_room_or_time_shows_nothing(monkeypatch, nothing):
+    assert judge(monkeypatch, at(0.9), beyond=nothing)[0].word == "pass"
+
+
+def test_a_large_size_is_left_out_where_it_would_fill_the_memory(monkeypatch):
+    asked = []
+    monkeypatch.setattr(speed_module, "MOST_OF_MEMORY", 0.1)
+    assert judge(monkeypatch, at(0.9), beyond=RawSamples(), asked=asked)[0].word == "pass"
+    assert asked == ["timed"]
+
+
 def test_a_secret_size_is_verified_with_a_few_samples_and_no_ceiling(monkeypatch):
     monkeypatch.setattr("grader.backends.gpu.setup.cubin", lambda *_: b"")
     source = "// launch vector_add(a, b, c, n): grid=cdiv(n, 256) block=256\n"
@@ -161,7 +197,7 @@ def test_a_secret_size_is_verified_with_a_few_samples_and_no_ceiling(monkeypatch
     program = Program("vector_add.cu", source, "", "sm_80", (add,), "key")
     entry = load_catalog().find("vector_add")
     timed = prepare(entry, program, GPU, 1)
-    secret = prepare(entry, program, GPU, 1, samples=2, secret_size={"n": 5_000_001})
+    secret = prepare(entry, program, GPU, 1, samples=2, untimed=Untimed("secret", {"n": 5_000_001}))
     assert (timed.where, secret.where) == ("at the timed size n = 268435456", "at the secret size n = 5000001")
     assert {shape.count for shape in secret.run.shapes} == {5_000_001}
     assert timed.run.ceiling

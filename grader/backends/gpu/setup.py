@@ -11,6 +11,7 @@ from grader.backends.gpu import checks
 from grader.backends.gpu.faults import size_in_words
 from grader.backends.gpu.reference import cubin, device_data, find, target_of
 from grader.backends.gpu.wire import LaunchShape, TimedRun, Trusted
+from grader.c_types import DTYPE_BYTES
 from grader.errors import GraderFault
 from grader.expressions import cdiv, evaluate, evaluate_integer
 from grader.inputs import derive_seed, element_count
@@ -42,6 +43,11 @@ class Setup:
     limits: Peaks
 
     @property
+    def memory_bytes(self) -> int:
+        """What its arrays and their check need."""
+        return sum(DTYPE_BYTES[shape.dtype] * shape.count for shape in self.run.shapes) + self.run.work_bytes
+
+    @property
     def published(self) -> bool:
         return self.limits.published
 
@@ -54,10 +60,18 @@ class Setup:
         return roofline.roof(*self.bytes_and_flops, median_s, self.unit, self.limits)
 
 
+@dataclass(frozen=True)
+class Untimed:
+    """A size at which a submission is only verified; its name is for messages: ``secret``, ``large``."""
+
+    name: str
+    size: Size
+
+
 def prepare(
-    entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 24, secret_size: Size | None = None
+    entry: CourseExercise, program: Program, gpu: Gpu, seed: int, *, samples: int = 24, untimed: Untimed | None = None
 ) -> Setup:
-    """Everything for timing ``program`` at the exercise's timed size, or only for verifying it at a secret one.
+    """Everything for timing ``program`` at the exercise's timed size, or only for verifying it at another one.
 
     Raises SubmissionError ``invalid`` if its launch lines do not fit that size, GraderFault if the course lacks the
     trusted check.
@@ -65,15 +79,15 @@ def prepare(
     from grader.launch import parse_launches, resolve_launches
 
     exercise, data = entry.exercise, device_data(entry.course)
-    size = secret_size or exercise.timed
+    size, name = (untimed.size, untimed.name) if untimed else (exercise.timed, "timed")
     assert size is not None
     script = parse_launches(program.source, file=program.name)
     plan = resolve_launches(script, exercise, size, gpu.limits, program)
-    ceiling, ceiling_file = (None if secret_size else _ceiling_of(entry, exercise, size, gpu)) or (None, None)
-    name = exercise.checker or exercise.oracle
-    found = find(entry.course, "device", "CHECKS", name)
+    ceiling, ceiling_file = (None if untimed else _ceiling_of(entry, exercise, size, gpu)) or (None, None)
+    checker = exercise.checker or exercise.oracle
+    found = find(entry.course, "device", "CHECKS", checker)
     if found is None:
-        raise GraderFault(f"kernels_ref/device has no check {name!r} for timed outputs of {exercise.name}")
+        raise GraderFault(f"kernels_ref/device has no check {checker!r} for timed outputs of {exercise.name}")
     check, folder = found
     generator = Path(str(data.__file__)).with_name(data.GENERATOR)
     check_source = "\n".join((folder / source).read_text() for source in check.sources)  # compiled together, in order
@@ -83,7 +97,7 @@ def prepare(
     }
     if ceiling_file is not None:
         modules["ceiling"] = cubin(ceiling_file.read_text(), ceiling_file.name, gpu.arch, target_of(gpu))
-    secret = derive_seed(seed, "secret size" if secret_size else "timed", exercise.name)
+    secret = derive_seed(seed, f"{name} size" if untimed else "timed", exercise.name)
     variants, work_bytes = checks.variants(exercise, size, secret, check, data.GENERATED_TYPES)
     arrays = [LaunchShape(a.name, a.dtype, element_count(a, size), a.role) for a in exercise.arrays]
     run = TimedRun(
@@ -102,7 +116,7 @@ def prepare(
     return Setup(
         run=run,
         modules=modules,
-        where=f"at the {'secret' if secret_size else 'timed'} size {size_in_words(size)}",
+        where=f"at the {name} size {size_in_words(size)}",
         work=roofline.work_of(exercise, size),
         ceiling_work=ceiling.work if ceiling else 0.0,
         peak=roofline.peak_of(unit, limits),
