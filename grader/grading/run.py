@@ -177,9 +177,12 @@ def _second_launches(job: Job, session: Session) -> Iterator[CaseOutcome]:
 
 
 def _orders(job: Job, ran: Ran, number: int) -> Sequence[str]:
-    """The other orders of a case: small cases have one each, in turn; those of the largest small size have all."""
+    """The other orders of a case: small cases have one each, in turn; those of the largest small size have all.
+
+    With a host file, whose cases are two runs, only the largest small one has some, and none with given kernels.
+    """
     orders = ran.execution.other_orders
-    if not ran.case.small:
+    if not ran.case.small or job.given_kernel or (job.exercise.host and ran.case != _largest(job)):
         return ()
     return orders if ran.case.size == _largest(job).size else orders[number % max(1, len(orders)) :][:1]
 

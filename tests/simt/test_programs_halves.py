@@ -14,6 +14,7 @@ SMALL = np.clip(np.concatenate([[0.0, -0.0, 1.0, 2.5, -7.7], RNG.normal(scale=4,
     np.float32
 )
 H = SMALL.astype(np.float16)
+BITS = RNG.integers(0, 2**64, N, np.uint64)
 HALVES = [
     Program(
         "half arithmetic",
@@ -52,6 +53,23 @@ HALVES = [
         },
         (N // 2,),
         block=N // 2,
+    ),
+    Program(
+        "integers of one bit beyond the range of half",  # LLVM takes them for exact in half
+        body(
+            "unsigned long long v = a[i] & 1ull << 63; o[i] = __ull2half_rz(v); o[i + n] = __ull2half_rn(v); o[i + 2 * n] = __ll2half_ru(v); o[i + 3 * n] = __ll2half_rd(v); o[i + 4 * n] = __uint2half_rd((unsigned)a[i] & 65536u);",
+            "unsigned long long* a, half* o, int n",
+            "#include <cuda_fp16.h>\n",
+        ),
+        {"a": BITS, "o": np.zeros(5 * N, np.float16)},
+        lambda x: {
+            "o": np.concatenate(
+                [np.where(x["a"] >> 63 > 0, of, 0.0) for of in (65504.0, np.inf, -65504.0, -np.inf)]
+                + [np.where(x["a"] & 65536 > 0, 65504.0, 0.0)]
+            ).astype(np.float16)
+        },
+        (N,),
+        block=N,
     ),
     Program(
         "half special functions",

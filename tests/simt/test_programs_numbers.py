@@ -223,6 +223,13 @@ FLOATS = [
         lambda a, b: np.fmin(a, b) - 2 * np.fmax(a, b),
     ),
     binary("float modulo", "float", "fmodf(v, w)", SMALL, POS, np.fmod),
+    unary(
+        "copysign of a computed NaN, which is positive on a GPU",
+        "float",
+        "copysignf(1.0f, v - v) + copysignf(2.0f, __fmul_rn(v, 0.0f) + v)",
+        np.full(N, np.inf, np.float32),
+        lambda a: np.full(len(a), 3.0),
+    ),
     binary(
         "copysign and fabs",
         "float",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from grader.simt.engine.code_cache import CodeCache
     from grader.simt.ptx import Module
-    from grader.simt.simulate import Options, Step
+    from grader.simt.simulate import Options, Outcome, Step
 
     Arrays = Mapping[str, npt.NDArray[np.generic]]
 
@@ -142,7 +142,6 @@ class _Server:
         import numpy as np
 
         from grader.backends.sim.results import describe
-        from grader.simt.engine.schedule import ADVERSARIAL
         from grader.simt.simulate import Memory, simulate
 
         assert self.module is not None
@@ -167,12 +166,12 @@ class _Server:
         self.variables = outcome.variables
         if conditions.order == "usual":
             self.spent = outcome.spent
-        others = ADVERSARIAL if outcome.unordered and outcome.complete and self.spent <= MOST_AGAIN else ()
         changed = [n for n, role in roles.items() if role == "in" and not np.array_equal(raw[n], outcome.memory[n])]
         outputs = {n: outcome.memory[n].view(arrays[n].dtype) for n, role in roles.items() if role == "out"}
         itemsize = {name: array.dtype.itemsize for name, array in arrays.items()}
         answer = describe(outcome, self.program["name"], itemsize)
-        answer |= {"inputs_changed": changed, "unordered": outcome.unordered, "other_orders": [*others]}
+        answer |= {"inputs_changed": changed, "unordered": outcome.unordered}
+        answer["other_orders"] = other_orders(outcome, self.spent)
         answer |= {"has_state": bool(outcome.variables), "spent": outcome.spent}
         answer["sites"] = [dict(vars(site)) for site in outcome.sites]
         self.channel.send({"is": "done", **answer}, outputs)
@@ -183,7 +182,7 @@ class _Server:
 
         order, instructions = ORDERS[conditions.order], min(instructions, self.program["instructions"])
         if order.adversarial:  # threads that wait may need more iterations, but not for ever
-            instructions = min(instructions, TIMES_AGAIN * (self.spent + MOST_AGAIN // 100))
+            instructions = min(instructions, limit_again(self.spent))
         threads = self.program["threads"] or len(os.sched_getaffinity(0))
         return Options(
             counted=counted,
@@ -195,6 +194,18 @@ class _Server:
             order=order,
             few=few,
         )
+
+
+def other_orders(outcome: Outcome, spent: int) -> list[str]:
+    """The orders in which a case that spent so many instructions may have another result."""
+    from grader.simt.engine.schedule import ADVERSARIAL
+
+    return [*ADVERSARIAL] if outcome.unordered and outcome.complete and spent <= MOST_AGAIN else []
+
+
+def limit_again(spent: int) -> int:
+    """The limit of instructions in another order, for a case that spent so many in the usual one."""
+    return TIMES_AGAIN * (spent + MOST_AGAIN // 100)
 
 
 def _step(step: dict[str, Any]) -> Step:

@@ -211,8 +211,8 @@ def from_integer(value: Value, kind: str, rounding: str, *, signed: bool) -> Val
     return narrow(_step(total, above, below, "odd"), kind, rounding)
 
 
-BEYOND_F16 = (1 << 16) + 1
-"""An integer that f16 rounds to infinity or to its largest number, as it does all larger ones; odd, for LLVM's sake."""
+BEYOND_F16 = 65521
+"""An integer that f16 rounds to infinity or to its largest number, as it does all larger ones, and none of 11 bits."""
 
 
 def _within(value: Value, bound: int, signed: bool) -> Value:

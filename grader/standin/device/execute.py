@@ -45,11 +45,12 @@ class Launches:
     events: list[Event] = field(default_factory=list)
     printed: str = ""
     fault: str = ""  # CUDA's name for how a kernel ended early
+    unordered: dict[tuple[str, int], None] = field(default_factory=dict)  # `Kernel.unordered` of all kernels
 
     def outcome(self) -> Outcome:
         return Outcome(
             {}, tuple(self.calls), tuple(self.counters), tuple(self.worst), tuple(merge(self.events)), self.printed,
-            not self.fault,
+            not self.fault, unordered=tuple(self.unordered),
         )  # fmt: skip
 
 
@@ -241,6 +242,7 @@ class Executor:
             launches.calls.append(result.call)
             launches.counters.append(result.counters)
             launches.worst.append(result.worst)
+        launches.unordered |= dict.fromkeys(result.unordered)
         self._print(result)
         if not result.complete:
             kind = next((e.kind for e in result.events if e.kind in FAULTS), "")

@@ -56,6 +56,7 @@ class LaunchResult:
     used: tuple[RegionUse, ...] = ()
     printed: str = ""
     complete: bool = True
+    unordered: tuple[tuple[str, int], ...] = ()  # `Kernel.unordered`
 
 
 class SimulatedGpu:
@@ -67,7 +68,7 @@ class SimulatedGpu:
         self.options = options
         self.left = options.instructions
         self.counting = True
-        self.undefined = options.undefined
+        self.undefined, self.order = options.undefined, options.order
         self._module, self._parameters = module, parameters
         prints = any(name in module.functions for name in ("vprintf", "__assertfail"))
         # One thread: a launch on several may have to be repeated, and the memory from before it is not kept.
@@ -143,6 +144,7 @@ class SimulatedGpu:
             *self._touched(),
             render(launched.printed, self._device.text, self.options.printf_bytes),
             launched.status == RUNNING,
+            launched.kernel.unordered,
         )
 
     def _count(self, kernel: str, launched: Launched) -> Counters:
@@ -153,7 +155,7 @@ class SimulatedGpu:
         return self._counted[key]
 
     def _launch(self, kernel: KernelLaunch, hidden: Callable[[MemoryRegion], bool]) -> Launched:
-        self._device.undefined = self.undefined
+        self._device.undefined, self._device.order = self.undefined, self.order
         unseen = {key for region, key in self._keys.items() if hidden(region)}
         away = [a for a in self._device.arrays if a.name in unseen]
         self._device.arrays = [a for a in self._device.arrays if a.name not in unseen]

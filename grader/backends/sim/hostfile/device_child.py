@@ -29,6 +29,8 @@ class DeviceServer:
         self._file = file
         self._graded = False
         self._device = _device(message, module, cache, options)
+        self._left = self._given = 0  # of the limit of instructions when a run began: of the session, of the run
+        self._spent = 0  # by the last run in the usual order
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
         """The answer to any request after ``start_device``."""
@@ -37,9 +39,11 @@ class DeviceServer:
         )
 
     def _bind(self, message: dict[str, Any]) -> dict[str, Any]:
+        from grader.simt.engine.schedule import ORDERS
+
         self._arrays = {name: (row[0], row[1], row[2], row[3]) for name, row in message["arrays"].items()}
-        conditions = Conditions(undefined=message["undefined"])
-        self._device.gpu.undefined = conditions.undefined
+        conditions = Conditions(**message["conditions"])
+        self._device.gpu.undefined, self._device.gpu.order = conditions.undefined, ORDERS[conditions.order]
         self._device.space.begin_case(conditions.poison_word, repeated=conditions != USUAL)
         self._device.begin_setup(self._arrays)
         return {"is": "done"}
@@ -51,13 +55,22 @@ class DeviceServer:
 
     def _begin(self, message: dict[str, Any]) -> dict[str, Any]:
         self._graded = bool(message["graded"])
+        gpu = self._device.gpu
+        self._left = gpu.left
+        if gpu.order.adversarial:
+            gpu.left = min(gpu.left, child.limit_again(self._spent))
+        self._given = gpu.left
         self._device.begin_run(self._arrays, graded=self._graded)
         return {"is": "done"}
 
     def _end(self, _: dict[str, Any]) -> dict[str, Any]:
         from grader.backends.sim.results import describe
 
-        report = self._device.end_run()
+        report, gpu = self._device.end_run(), self._device.gpu
+        spent = self._given - gpu.left
+        gpu.left = self._left - spent
+        if not gpu.order.adversarial:
+            self._spent = spent
         itemsize = {name: DTYPE_BYTES[row[2]] for name, row in self._arrays.items()}
         # Launches and timeline of a run on warm-up inputs are not reported.
         answer = describe(report.outcome, self._file, itemsize, with_launches=self._graded)
@@ -66,6 +79,8 @@ class DeviceServer:
             "host_counters": dict(report.host_counters),
             "findings": [*map(asdict, report.findings), *answer["findings"]],
             "failure": _failure(report) or answer["failure"],
+            "unordered": report.outcome.unordered,
+            "other_orders": child.other_orders(report.outcome, self._spent),
         }
         if self._graded:
             operations = [dict(vars(operation)) for operation in report.timeline.operations]

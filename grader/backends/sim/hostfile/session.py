@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
@@ -169,7 +170,7 @@ class HostfileSimSession(Closing):
             self._arrays[name] = (values.copy(), there)
             arrays.append({"offset": span.offset, "size": span.size, "dtype": values.dtype.name})
             bound[name] = [span.offset, span.size, values.dtype.name, roles[name]]
-        self._asked({"do": "bind", "arrays": bound, "undefined": self._conditions.undefined})
+        self._asked({"do": "bind", "arrays": bound, "conditions": asdict(self._conditions)})
         self._graded = False
         try:
             self._ask({"do": "setup", "arrays": arrays})
@@ -301,6 +302,8 @@ class HostfileSimSession(Closing):
             outputs=outputs or {}, launches=as_launches(last), diagnostics=diagnostics, findings=findings,
             failure=failure, printed=printed, inputs_changed=changed, elapsed_s=elapsed_s,
             timeline=as_timeline(last.get("timeline")), host_counters=dict(last.get("host_counters", {})),
+            unordered=tuple((str(role), int(line)) for role, line in last.get("unordered", ())),
+            other_orders=tuple(last.get("other_orders", ())),
         )  # fmt: skip
 
     def _printed(self) -> tuple[str, bool]:

@@ -165,11 +165,15 @@ def test_a_case_that_is_repeated_pins_its_arrays_again(session):
         assert is_right(one.run(replace(run, conditions=conditions)), run)
 
 
+FRESH = HONEST.replace(
+    "def run():\n",
+    "def run():\n    held['kept'], held['sums'] = (held.get('kept'), held['sums']), cupy.empty_like(held['out'])\n",
+)
+
+
 def test_fresh_device_memory_holds_other_values_in_each_run():
     kernel = KERNEL.replace(b"out[row] = sum;", b"out[row] = fmaxf(sum, out[row]);")  # NaN changes nothing
-    fresh = "    held['kept'], held['sums'] = (held.get('kept'), held['sums']), cupy.empty_like(held['out'])\n"
-    source = HONEST.replace("def run():\n", "def run():\n" + fresh)
-    backend = HostfileSimBackend(EXERCISE, source.encode(), "sums_host.py", threads=1)
+    backend = HostfileSimBackend(EXERCISE, FRESH.encode(), "sums_host.py", threads=1)
     with backend.open(compile_source(kernel, "sums.cu", target="sm_80"), LIMITS) as one:
         run = case()
         usual = one.run(run)
@@ -177,6 +181,24 @@ def test_fresh_device_memory_holds_other_values_in_each_run():
     assert is_right(usual, run)
     assert "uninitialised_read" in {found.kind for found in usual.findings}
     assert [is_right(other, run) for other in others] == [False, True, False]
+
+
+def test_blocks_that_read_what_an_earlier_one_wrote_are_wrong_in_another_order():
+    first = b"volatile float* o = out; o[row] = row < 32 || o[0] == o[0] ? sum : 0.0f;"  # else o[0] is not yet written
+    backend = HostfileSimBackend(EXERCISE, FRESH.encode(), "sums_host.py", threads=1)
+    with backend.open(
+        compile_source(KERNEL.replace(b"out[row] = sum;", first), "sums.cu", target="sm_80"), LIMITS
+    ) as one:
+        run = case(100)
+        usual = one.run(run)
+        assert is_right(usual, run)
+        assert "reversed" in usual.other_orders
+        assert not is_right(one.run(replace(run, conditions=Conditions(order="reversed"))), run)
+        assert is_right(one.run(run), run)
+
+
+def test_a_case_whose_kernels_order_nothing_has_no_other_orders(session):
+    assert session(HONEST).run(case()).other_orders == ()
 
 
 def test_a_launch_beyond_the_bounds_of_the_kernel_is_an_error_of_cuda(pairs):
