@@ -6,7 +6,7 @@ speed = timer(session)                                   in the session whose sm
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,9 @@ from grader.backends.gpu.faults import mismatch_diagnostic
 from grader.backends.gpu.setup import Setup, Untimed, prepare
 from grader.errors import SubmissionError, Unsupported
 from grader.grading.cases import secret_size_below_timed
+from grader.grading.hints.large import only_so_large
 from grader.grading.records import Speed
+from grader.inputs import element_count
 from grader.timing import roofline
 from grader.timing.samples import MAX_PROCESSES, decide, steady, summarise
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from grader.backends.gpu.wire import RawSamples
     from grader.catalog.courses import CourseExercise
     from grader.exercise import Target
-    from grader.verdict import Measurement
+    from grader.verdict import Diagnostic, Measurement
 
 CHEAT = "impossible time: work was skipped, or the grader is wrong"
 BUSY = "the machine was not steady: the grader's own copy changed its speed while this was timed; try again"
@@ -82,13 +84,19 @@ class SpeedTest:
 
         Only a fast submission is asked, because a slow one would take long.
         """
-        large = self.entry.exercise.large
+        exercise, large = self.entry.exercise, self.entry.exercise.large
+        if large is None:
+            return None
+        asks = only_so_large(max(element_count(array, large.size) for array in exercise.arrays))
         try:
-            return None if large is None else self._failed_at(Untimed("large", large.size), 1, session)
+            failed = self._failed_at(Untimed("large", large.size), 1, session)
         except SubmissionError as error:
             if error.verdict == "timeout":  # of such a size nothing is promised about the time
                 return None
-            raise
+            raise SubmissionError(
+                error.verdict, error.message, diagnostics=_with_hint(error.diagnostics, asks), hint=asks
+            ) from None
+        return failed and replace(failed, diagnostics=_with_hint(failed.diagnostics, asks))
 
     def _failed_at(self, untimed: Untimed, samples: int, session: GpuSession) -> Speed | None:
         """What is wrong at this size; None if nothing is, or the GPU has no room for it. Raises SubmissionError."""
@@ -111,6 +119,10 @@ class SpeedTest:
             first.close()  # to free its memory
             with self.backend.open(first.program, self.limits) as fresh:
                 yield fresh
+
+
+def _with_hint(diagnostics: Sequence[Diagnostic], hint: str) -> tuple[Diagnostic, ...]:
+    return tuple(replace(one, hint=hint) for one in diagnostics)
 
 
 def _failed(setup: Setup, samples: RawSamples) -> Speed | None:

@@ -96,6 +96,15 @@ for exercise, what, *edits in (
 ):  # fmt: skip
     attack("timed launches", exercise, LATE[exercise in ALSO_LARGE], *edits, what=f"between the sizes: {what}")
 
+# On a GPU with room for them; the line must be reached.
+ROW, START = "(size_t)min(row + r, m - 1) * k", "(size_t)blockIdx.x * cols"
+for exercise, words, what, *edits in (
+    ("gemv", "out_of_bounds", "a row as an int", (ROW, "min(row + r, m - 1) * k")),
+    ("gemv", "wrong", "a row as an unsigned", (ROW, "(unsigned)min(row + r, m - 1) * k")),
+    ("softmax_v1", "wrong", "rows as unsigned", (f"x + {START}", "x + blockIdx.x * cols"), (f"y + {START}", "y + blockIdx.x * cols")),
+):  # fmt: skip
+    attack("timed launches", exercise, words, *edits, what=f"more than 2^31 elements: {what}")
+
 attack(
     "timed launches", "softmax_v1", "sim=pass gpu=wrong",
     ("    largest = block_max(largest, partial);\n", "    largest = rows == 16384 ? 0.0f : block_max(largest, partial);\n"),

@@ -15,7 +15,7 @@ from grader.bench.report import BenchReport, BenchRow, LibraryTime, to_markdown
 from grader.catalog.exercises import load_catalog
 from grader.compile import Entry, Parameter, Program
 from grader.errors import SubmissionError, Unsupported
-from grader.exercise import Large, Target
+from grader.exercise import Array, Large, Target
 from grader.gpus.detect import Gpu
 from grader.grading import fast as speed_module
 from grader.grading.fast import SpeedTest
@@ -87,7 +87,8 @@ def judge(
     backend = SimpleNamespace(gpu=GPU, open=lambda program, limits: next(opened))
     secret = {"n": (2, 9000, 1)} if before else {}
     large = Large({"n": 2**32}, {"n": 31}) if beyond else None
-    exercise = SimpleNamespace(**{"target": target, "secret": secret, "large": large} | SIZES | sizes)
+    arrays = (Array("c", "float32", "n", role="out"),)
+    exercise = SimpleNamespace(**{"target": target, "secret": secret, "large": large, "arrays": arrays} | SIZES | sizes)
     session = FakeSession(first, untimed=before or beyond, asked=[] if asked is None else asked)
     speed = SpeedTest(SimpleNamespace(exercise=exercise), backend, 1, Limits())(session)
     return speed, sum(1 for session in sessions if session.closed)
@@ -165,6 +166,7 @@ def test_a_fast_submission_is_also_verified_with_more_than_2_to_the_31_elements(
     speed, _ = judge(monkeypatch, at(0.9), beyond=wrong)
     assert (speed.word, speed.diagnostics[0].index) == ("wrong", 2**31)
     assert "at {'n': 4294967296}" in speed.detail
+    assert "here an array has 4294967296 elements" in speed.diagnostics[0].hint
     assert judge(monkeypatch, at(0.9), beyond=RawSamples())[0].word == "pass"
     asked = []
     assert judge(monkeypatch, at(0.3), beyond=wrong, asked=asked)[0].word == "slow"
@@ -176,6 +178,7 @@ def test_a_fault_says_at_which_size_it_happened(monkeypatch):
     with pytest.raises(SubmissionError, match=r"a bad address, at {'n': 4294967296}") as raised:
         judge(monkeypatch, at(0.9), beyond=fault)
     assert raised.value.diagnostics[0].message == raised.value.message
+    assert "computed in 32 bits" in raised.value.hint
 
 
 @pytest.mark.parametrize("nothing", [Unsupported("too little free memory"), SubmissionError("timeout", "too long")])

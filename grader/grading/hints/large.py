@@ -26,8 +26,11 @@ _LARGE = {"size": {"m": 2**17}, "wrong": 1, "count": 256, "got": "5.0", "expecte
 @rule("wrong", example=finding("wrong", array="y", index=9, facts=_LARGE))
 def index_that_begins_again(found: Finding, seen: Seen) -> str:
     """Only the case is wrong that has so many elements."""
-    if "elements" not in found.facts:
-        return ""
-    there = f"smaller sizes are right, and here an array has {elements(found.facts['elements'])}"
+    return only_so_large(found.facts["elements"]) if "elements" in found.facts else ""
+
+
+def only_so_large(count: int) -> str:
+    """What to ask where the case with an array of so many elements is the first that is wrong."""
+    there = f"smaller sizes are right, and here an array has {elements(count)}"
     asks = "is an index, a product in it, or a number of bytes computed in 32 bits (`(size_t)row * length` has 64)"
     return f"{there}: {asks}, or is something done for smaller sizes only?"
