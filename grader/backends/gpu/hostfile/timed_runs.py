@@ -8,6 +8,7 @@ nearly always.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -272,14 +273,18 @@ def _expect_all(bounds: Bounds, expected: Expected) -> None:
 
 
 def in_pieces(work: Callable[[slice], T], count: int) -> list[T]:
-    """``work`` on pieces of an array of ``count`` elements, in threads on all cores: NumPy releases the GIL."""
+    """``work`` on pieces of an array of ``count`` elements, in a few threads: NumPy releases the GIL."""
     parts = [slice(start, min(start + PIECE, count)) for start in range(0, count, PIECE)]
     return list(map(work, parts) if len(parts) < 2 else _pool().map(work, parts))
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(thread_name_prefix="pieces")
+    return ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1), thread_name_prefix="pieces")
+
+
+MOST_THREADS = 4
+"""More are hardly faster, because copies wait for memory, and take the cores from the simulator beside them."""
 
 
 PIECE = 1 << 17  # elements
@@ -321,7 +326,7 @@ def take_runs(
 
 
 def _fill(to: Values, values: Values) -> Values:
-    """Copy ``values``, on all cores."""
+    """Copy ``values``, in a few threads."""
 
     def copy(part: slice) -> None:
         to[part] = values[part]
