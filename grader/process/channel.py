@@ -327,7 +327,7 @@ def _checked(text: bytearray) -> tuple[dict[str, Any], list[tuple[str, int]], li
     except (ValueError, RecursionError):
         raise ChannelBroken("the received bytes are not a message: no JSON") from None
     try:
-        if not _is_flat(header):
+        if text.count(b"[") + text.count(b"{") > DEPTH_LIMIT and not _is_flat(header):
             raise ValueError
         message = dict(header["message"])
         blobs = [(str(name), _size(size)) for name, size in header["blobs"]]
