@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from grader.backends.base import Buffer, CaseRun, Limits
 from grader.errors import SubmissionError
-from grader.exercise import SECRET_SIZES, Exercise, Size
+from grader.exercise import SECRET_SIZES, Array, Exercise, Size
 from grader.grading.records import Case, CompiledSubmission
 
 if TYPE_CHECKING:
@@ -167,7 +167,12 @@ def case_of_many_blocks(
     size = {name: least * (first + 1) + derive_seed(seed, "many blocks") % least}
     if not 0 < first < len(sizes) or _work(exercise, size) > MOST_WORK:
         return ()
-    return (Case(size, "exact" if exercise.exact else "real"),)
+    repeats = {name: REPEATED} if size[name] > 2 * REPEATED else {}
+    return (Case(size, "exact" if exercise.exact else "real", repeats=repeats),)
+
+
+REPEATED = 64 * 16411
+"""Elements of an input that repeat, where it has many more: whole sectors, and no part of a block's share."""
 
 
 ASKED_AGAIN = 1 << 17
@@ -194,13 +199,17 @@ class CaseBook:
 
     def data(self, case: Case) -> CaseData:
         """The data of ``case``, which is made at the first call."""
-        from grader.inputs import make_inputs
+        from grader.inputs import element_count, make_inputs
 
         size = {**case.size, **case.period}
-        key = (tuple(size.items()), case.values)
+        key = (tuple(size.items()), case.values, tuple(case.repeats.items()))
         with self._lock:
             if key not in self._made:
-                inputs = make_inputs(self._exercise, size, self.seed, case.values)
+                inputs = make_inputs(self._exercise, {**size, **case.repeats}, self.seed, case.values)
+                if case.repeats:
+                    import numpy as np
+
+                    inputs = {a.name: np.resize(inputs[a.name], element_count(a, size)) for a in self._exercise.inputs}
                 self._made[key] = CaseData(inputs, self._oracle(inputs, {**self._exercise.scalars, **size}))
             return self._made[key]
 
@@ -239,7 +248,11 @@ def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -
     """The request to run ``case``, without expected values."""
     from grader.inputs import element_count
 
-    inputs = (Buffer(a.name, a.dtype, data.inputs[a.name].size, "in", data.inputs[a.name]) for a in exercise.inputs)
+    def given(array: Array) -> Buffer:
+        values, own = data.inputs[array.name], element_count(array, {**case.size, **case.repeats})
+        return Buffer(array.name, array.dtype, values.size, "in", values[:own], period=own % values.size)
+
+    inputs = map(given, exercise.inputs)
     outputs = (Buffer(a.name, a.dtype, element_count(a, case.size), "out") for a in exercise.outputs)
     scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
     sliced = (replace(buffer, offset=case.offsets.get(buffer.name, 0)) for buffer in (*inputs, *outputs))

@@ -140,7 +140,8 @@ class Case:
 
     ``confirms``: a secret size whose counters must confirm those of the simulated size.
     ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation. A large case
-    has a ``period``, as in `grader.exercise.Large`.
+    has a ``period``, as in `grader.exercise.Large`. With ``repeats`` the inputs repeat those of this size, in the same
+    memory on the simulator.
     """
 
     size: Size
@@ -150,6 +151,7 @@ class Case:
     small: bool = False
     offsets: Mapping[str, int] = field(default_factory=dict)
     period: Size = field(default_factory=dict)
+    repeats: Size = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from grader.compile import Entry, Parameter, Program
 from grader.exercise import Array, Exercise, Work
-from grader.grading.cases import case_of_many_blocks
-from grader.grading.records import CompiledSubmission
-from grader.launch import DeviceLimits, parse_launches
+from grader.grading.cases import REPEATED, CaseBook, case_of_many_blocks, case_run
+from grader.grading.records import Case, CompiledSubmission
+from grader.launch import DeviceLimits, LaunchPlan, parse_launches
 
 EXERCISE = Exercise(
     name="total", order=1, idea="a sum", arrays=(Array("x", "float32", "n"), Array("out", "float32", "1", role="out")),
@@ -23,10 +24,14 @@ SECOND = "// launch total(x, out, n): grid=1 block=32\n"
 LOAD, ATOMIC = "ld.global.f32 %f1, [%rd1];", "atom.global.inc.u32 %r1, [%rd1], 1;"
 
 
-def sizes(lines: str, ptx: str, exercise: Exercise = EXERCISE) -> list[int]:
+def cases(lines: str, ptx: str, exercise: Exercise = EXERCISE) -> tuple[Case, ...]:
     program = Program("total.cu", lines + KERNEL, ptx, "sm_80", (ENTRY,), "key")
     compiled = CompiledSubmission(program, parse_launches(program.source, file=program.name))
-    return [case.size["n"] for case in case_of_many_blocks(exercise, compiled, DeviceLimits(), 1)]
+    return case_of_many_blocks(exercise, compiled, DeviceLimits(), 1)
+
+
+def sizes(lines: str, ptx: str, exercise: Exercise = EXERCISE) -> list[int]:
+    return [case.size["n"] for case in cases(lines, ptx, exercise)]
 
 
 @pytest.mark.parametrize(("lines", "ptx"), [(CAPPED, ATOMIC), (CAPPED + SECOND, LOAD)])
@@ -47,6 +52,23 @@ def test_blocks_that_work_together_run_once_with_more_blocks_than_threads(lines:
 )
 def test_other_programs_do_not(lines: str, ptx: str) -> None:
     assert sizes(lines, ptx) == []
+
+
+def test_a_large_input_repeats_a_part_of_it() -> None:
+    exercise = replace(EXERCISE, timed={"n": 1 << 24})
+    (case,) = cases(CAPPED.replace("500", "100000"), ATOMIC, exercise)
+    n = case.size["n"]
+    assert n > 3_000_000
+    book = CaseBook(exercise, lambda inputs, _: {"out": np.array([inputs["x"].sum(dtype=np.float64)])}, 1)
+    data = book.data(case)
+    x = data.inputs["x"]
+    assert (x.size, x[REPEATED:].tolist()) == (n, x[:-REPEATED].tolist())
+    assert data.expected["out"][0] == x.sum(dtype=np.float64) != 0
+    given, _ = case_run(exercise, case, data, LaunchPlan(())).buffers
+    assert given.data is not None
+    assert (given.count, given.period, given.data.size) == (n, REPEATED, REPEATED)
+    small = Case({"n": 1000}, "exact")
+    assert case_run(exercise, small, book.data(small), LaunchPlan(())).buffers[0].period == 0
 
 
 def test_not_where_it_takes_long() -> None:
