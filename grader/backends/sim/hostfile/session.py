@@ -28,6 +28,7 @@ from grader.findings.record import from_json
 from grader.launch.source import parameter_names
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
+from grader.process.processor import one_processor
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,7 +145,9 @@ class HostfileSimSession(Closing):
         self._reports, self._conditions = [], run.conditions
         started = time.monotonic()
         try:
-            ended = run_case(self, self._exercise, run.buffers)
+            # Host file, device and this thread take turns, thousands of times.
+            with one_processor((self._pair.host.pid, self._pair.device.pid)):
+                ended = run_case(self, self._exercise, run.buffers)
         except SubmissionError as error:
             if not self._reports:  # the error is in `setup`: its kernels' findings may explain it
                 self._end_run()
