@@ -28,7 +28,10 @@ def right(
     correct where NaN is expected; +0 and −0 are equal. ``got`` and ``expected`` are 1-D, of the same length.
     """
     rounded = rounded_to(expected, got.dtype)
-    passes: Mask = (got == rounded) | (_is_nan(got) & _is_nan(rounded))
+    passes: Mask = got == rounded
+    if passes.all():
+        return passes
+    passes |= _is_nan(got) & _is_nan(rounded)
     if values != "exact":
         exact = expected.astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
