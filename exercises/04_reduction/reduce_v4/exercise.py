@@ -14,7 +14,7 @@ EXERCISE = Exercise(
         Array("out", "float32", "1", role="out"),
     ),
     oracle="reduction:sum",
-    small=tuple({"n": n} for n in (1, 2, 31, 33, 127, 255, 256, 257, 1000, 1023, 1025, 4099, 65537)),
+    small=tuple({"n": n} for n in (1, 2, 31, 33, 127, 255, 256, 257, 1000, 1023, 1025, 4099, 32767, 49151, 65537)),
     secret={"n": (3, 70000, 1)},
     simulated={"n": 2**20},
     timed={"n": 2**28},
