@@ -181,7 +181,14 @@ def test_a_fault_says_at_which_size_it_happened(monkeypatch):
     assert "computed in 32 bits" in raised.value.hint
 
 
-@pytest.mark.parametrize("nothing", [Unsupported("too little free memory"), SubmissionError("timeout", "too long")])
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        Unsupported("too little free memory"),
+        SubmissionError("timeout", "too long"),
+        SubmissionError("invalid", "grid.y"),
+    ],
+)
 def test_a_large_size_without_room_or_time_shows_nothing(monkeypatch, nothing):
     assert judge(monkeypatch, at(0.9), beyond=nothing)[0].word == "pass"
 
