@@ -28,22 +28,16 @@ if TYPE_CHECKING:
 
 
 def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
-    """The small and the secret sizes, smallest first, each with exact values, if the exercise has them, else real ones.
+    """The small and the secret sizes, smallest first, each with exact values (if the exercise has them) and real ones.
 
-    The secret sizes, the largest one and every second of the others also have real values. Then a secret size up to the
-    simulated one, so that sizes between are tested; it and the simulated size also with unusual values, if the exercise
-    has them. The last cases have slices or masked elements, if the exercise has them.
+    Then a secret size up to the simulated one, so that sizes between are tested; it and the simulated size also with
+    unusual values, if the exercise has them. The last cases have slices or masked elements, if the exercise has them.
     """
     from grader.inputs import unusual_kind
 
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
-    secret = secret_sizes(exercise, seed)
-    sizes = sorted((*exercise.small, *secret), key=elements)
-    cases = tuple(
-        Case(size, kind, small=True)
-        for number, size in enumerate(sizes)
-        for kind in (kinds if number % 2 or size in secret or size == sizes[-1] else kinds[:1])
-    )
+    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=elements)
+    cases = tuple(Case(size, kind, small=True) for size in sizes for kind in kinds)
     if exercise.host:
         return cases
     larger = larger_secret_sizes(exercise, seed)

@@ -315,25 +315,14 @@ def test_right_kernel_passes_on_the_simulator_and_speed_is_never_assumed(request
     assert verdict.stage("fast").detail == "no GPU was found"
 
 
-def test_small_sizes_run_first_and_only_the_simulated_one_is_counted(request_for):
+def test_small_sizes_run_first_with_exact_and_real_values_and_only_the_simulated_one_is_counted(request_for):
     simulator = FakeBackend()
     verdict = grade(request_for(simulator))
     assert [(dict(case.size), case.values) for case in verdict.cases] == [
-        ({"n": 1}, "exact"),
-        *[({"n": n}, values) for n in (8, 33) for values in ("exact", "real")],
-        ({"n": 64}, "real"),
-    ]
-    assert [run.counters for run in simulator.seen] == [False] * 5 + [True]
+        ({"n": n}, values) for n in (1, 8, 33) for values in ("exact", "real")
+    ] + [({"n": 64}, "real")]
+    assert [run.counters for run in simulator.seen] == [False] * 6 + [True]
     assert simulator.closed
-
-
-def test_every_second_small_size_the_secret_ones_and_the_largest_also_have_real_values():
-    exercise = replace(EXERCISE, small=tuple({"n": n} for n in (1, 2, 3, 4, 5, 60)), secret={"n": (7, 50, 1)})
-    cases = [case for case in small_cases(exercise, 1) if case.small]
-    assert [case.size["n"] for case in cases if case.values == "exact"] == sorted({case.size["n"] for case in cases})
-    secret = [n for n in (case.size["n"] for case in cases if case.values == "real") if n not in (2, 4, 60)]
-    assert len(secret) == SECRET_SIZES
-    assert min(secret) >= 7
 
 
 def test_one_secret_size_reaches_up_to_the_simulated_one():
@@ -343,6 +332,7 @@ def test_one_secret_size_reaches_up_to_the_simulated_one():
     assert all(40 <= n <= 10_000 and n % 2 == 0 for n in drawn)
     sizes = [dict(case.size) for case in small_cases(exercise, 1)]
     assert sizes[-1] in larger_secret_sizes(exercise, 1)
+    assert len(sizes) == 2 * (3 + SECRET_SIZES) + 1
 
 
 def test_a_secret_size_lies_between_the_simulated_and_the_timed_one():
@@ -374,7 +364,7 @@ def test_many_blocks_run_on_the_simulator_where_no_gpu_runs_the_timed_size(reque
     monkeypatch.setattr("grader.grading.cases.case_of_many_blocks", lambda *_: (Case({"n": 99}, "real"),))
     simulator = FakeBackend()
     grade(request_for(simulator, gpu))
-    assert [size_of(run) for run in simulator.seen][5:] == sizes
+    assert [size_of(run) for run in simulator.seen][6:] == sizes
 
 
 def test_large_sizes_have_a_second_distribution_of_values():
@@ -435,10 +425,11 @@ def test_cases_take_turns_with_the_other_orders_and_the_largest_small_size_runs_
     simulator = FakeBackend(behave=in_another_order(honest))
     verdict = grade(request_for(simulator))
     assert verdict.verdict == "pass"
-    assert len(verdict.cases) == 6
+    assert len(verdict.cases) == 7
     runs = [(size_of(run), run.conditions.order) for run in simulator.seen]
     assert runs == [
-        (1, "usual"), (1, "second"), (8, "usual"), (8, "first"), (8, "usual"), (8, "second"),
+        (1, "usual"), (1, "second"), (1, "usual"), (1, "first"),
+        (8, "usual"), (8, "second"), (8, "usual"), (8, "first"),
         *[(33, "usual"), (33, "first"), (33, "second")] * 2, (64, "usual"),
     ]  # fmt: skip
 
@@ -515,7 +506,7 @@ def test_wrong_answer_stops_at_the_smallest_failing_size_and_shows_it(request_fo
     assert statuses(verdict) == {
         "compiles": "passed", "runs": "passed", "correct": "failed", "technique": "skipped", "fast": "not_graded",
     }  # fmt: skip
-    assert [case.status for case in verdict.cases] == ["passed", "failed"]
+    assert [case.status for case in verdict.cases] == ["passed", "passed", "failed"]
     assert dict(verdict.cases[-1].size) == {"n": 8}
     found = verdict.diagnostics[0]
     assert (found.kind, found.array, found.index) == ("wrong", "y", 7)
@@ -531,7 +522,7 @@ def test_race_is_the_verdict_and_the_answer_is_still_told(request_for):
     verdict = grade(request_for(FakeBackend(behave=racy)))
     assert verdict.verdict == "race"
     assert statuses(verdict) | {"runs": "failed", "correct": "passed", "technique": "skipped"} == statuses(verdict)
-    assert len(verdict.cases) == 6
+    assert len(verdict.cases) == 7
     assert [found.accesses for found in verdict.diagnostics] == [accesses]
     assert verdict.score == 0
 
@@ -551,7 +542,7 @@ def test_failure_while_running_ends_the_run_and_skips_the_rest(request_for, kind
     simulator = FakeBackend(behave=failing(word, kind))
     verdict = grade(request_for(simulator))
     assert verdict.verdict == word
-    assert len(simulator.seen) == 2
+    assert len(simulator.seen) == 3
     assert statuses(verdict) == {
         "compiles": "passed", "runs": "failed", "correct": "skipped", "technique": "skipped", "fast": "not_graded",
     }  # fmt: skip
@@ -669,7 +660,7 @@ def test_with_a_gpu_both_run_and_speed_is_graded(request_for):
     assert (verdict.score, verdict.max_score) == (100, 100)
     assert verdict.measured == MEASURED
     assert {case.backend for case in verdict.cases} == {"sim", "gpu"}
-    assert [size_of(run) for run in gpu.seen] == [1, 8, 8, 33, 33]
+    assert [size_of(run) for run in gpu.seen] == [1, 1, 8, 8, 33, 33]
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_a_small_case_that_fails_is_told_with_its_size(timer, monkeypatch):
     monkeypatch.setattr(module, "run_case", run_case)
     found = timer.check(variant("honest"))
     assert found.word == "wrong"
-    assert found.reason == "at n = 31: c[3] is 1, and 2 is expected"
+    assert found.reason == "at n = 1: c[3] is 1, and 2 is expected"
     assert len(asked) == 1
 
 
