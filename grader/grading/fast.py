@@ -6,7 +6,7 @@ speed = timer(session)                                   in the session whose sm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from grader.backends.gpu.wire import RawSamples
     from grader.catalog.courses import CourseExercise
     from grader.exercise import Target
-    from grader.verdict import Diagnostic, Measurement
+    from grader.verdict import Measurement
 
 CHEAT = "impossible time: work was skipped, or the grader is wrong"
 BUSY = "the machine was not steady: the grader's own copy changed its speed while this was timed; try again"
 VERIFIED = 3  # samples at a secret size; with those that warm up, the kinds of values that are not timed are among them
 MOST_OF_MEMORY = 0.8  # of a GPU's memory, for arrays of more than 2^31 elements: others may use it, too
 STRAYED = ("out_of_bounds", "crash")
+"""The verdicts that count at the large size: a launch that takes long or does not fit there shows nothing."""
 UNKNOWN_REFERENCE = "what it is measured against could not be measured here"
 
 
@@ -90,30 +91,34 @@ class SpeedTest:
             return None
         asks = only_so_large(max(element_count(array, large.size) for array in exercise.arrays))
         try:
-            failed = self._failed_at(Untimed("large", large.size), 1, session)
+            return self._failed_at(Untimed("large", large.size), 1, session, asks)
         except SubmissionError as error:
-            if (
-                error.verdict not in STRAYED
-            ):  # a launch that takes long or does not fit shows nothing, as on the simulator
+            if error.verdict not in STRAYED:
                 return None
-            raise SubmissionError(
-                error.verdict, error.message, diagnostics=_with_hint(error.diagnostics, asks), hint=asks
-            ) from None
-        return failed and replace(failed, diagnostics=_with_hint(failed.diagnostics, asks))
+            raise
 
-    def _failed_at(self, untimed: Untimed, samples: int, session: GpuSession) -> Speed | None:
-        """What is wrong at this size; None if nothing is, or the GPU has no room for it. Raises SubmissionError."""
+    def _failed_at(self, untimed: Untimed, samples: int, session: GpuSession, hint: str = "") -> Speed | None:
+        """What is wrong at this size; None if nothing is, or the GPU has no room for it. Raises SubmissionError.
+
+        With ``hint`` its diagnostics have that one.
+        """
         setup = prepare(self.entry, session.program, self.backend.gpu, self.seed, samples=samples, untimed=untimed)
         if setup.memory_bytes > MOST_OF_MEMORY * self.backend.gpu.memory_bytes:
             return None
         try:
-            return _failed(setup, session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes))
+            failed = _failed(setup, session.time(setup.run, dict(setup.modules), self.backend.gpu.l2_bytes))
         except Unsupported:  # others use the memory
             return None
         except SubmissionError as error:
-            found = tuple(replace(one, message=f"{one.message}, {setup.where}") for one in error.diagnostics)
             message = f"{error.message}, {setup.where}"
-            raise SubmissionError(error.verdict, message, diagnostics=found, hint=error.hint) from None
+            found = tuple(
+                replace(one, message=f"{one.message}, {setup.where}", hint=hint or one.hint)
+                for one in error.diagnostics
+            )
+            raise SubmissionError(error.verdict, message, diagnostics=found, hint=hint or error.hint) from None
+        return failed and replace(
+            failed, diagnostics=tuple(replace(one, hint=hint or one.hint) for one in failed.diagnostics)
+        )
 
     def _sessions(self, first: GpuSession) -> Iterator[GpuSession]:
         """``first``, then at most two with new processes."""
@@ -122,10 +127,6 @@ class SpeedTest:
             first.close()  # to free its memory
             with self.backend.open(first.program, self.limits) as fresh:
                 yield fresh
-
-
-def _with_hint(diagnostics: Sequence[Diagnostic], hint: str) -> tuple[Diagnostic, ...]:
-    return tuple(replace(one, hint=hint) for one in diagnostics)
 
 
 def _failed(setup: Setup, samples: RawSamples) -> Speed | None:

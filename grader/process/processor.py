@@ -1,4 +1,4 @@
-"""One processor for processes that take turns: a message between two processors costs ten times as much to deliver.
+"""One processor for processes that take turns: to wake up one on another processor costs an interrupt.
 
 with one_processor([child.pid]):      this thread and the child run on the processor that this thread runs on now
     ...                               afterwards all of them run anywhere, as before
