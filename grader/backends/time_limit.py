@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MOST = 4  # maximum of wall time, in limits: even for a child that never gets a processor
 REST = 0.05  # of the limit: a smaller extension is not worth waiting for
+LEAST_S = 0.05  # nor is this one: in less time than some turns of the scheduler, no processor says nothing
 
 
 class TimeLimit:
@@ -47,7 +48,7 @@ class TimeLimit:
         if self._wall_s() < self.seconds:
             return False
         lacks_s = self.seconds + self.starved_s() - self._wall_s()
-        if lacks_s <= REST * self.seconds or not self._child.is_ready():
+        if lacks_s <= max(REST * self.seconds, LEAST_S) or not self._child.is_ready():
             return True
         self._grew = True
         return False

@@ -31,12 +31,12 @@ class Clock:
 
 @pytest.fixture
 def limited(monkeypatch):
-    """A function that starts a limit of ten seconds for a child with such a share of a processor."""
+    """A function that starts a limit, of ten seconds, for a child with such a share of a processor."""
 
-    def start(*share: float | bool | None) -> tuple[TimeLimit, Clock]:
+    def start(*share: float | bool | None, seconds: float = 10.0) -> tuple[TimeLimit, Clock]:
         clock = Clock(*share)
         monkeypatch.setattr(time_limit, "time", clock)
-        return TimeLimit(clock, 10.0), clock
+        return TimeLimit(clock, seconds), clock
 
     return start
 
@@ -69,6 +69,13 @@ def test_who_never_gets_a_processor_comes_to_an_end_too(limited):
     assert 30.0 <= ends_after(limit, clock) <= 40.0
     assert limit.is_starved()
     assert "0 s of processor time in " in limit.busy_machine().message
+
+
+def test_in_the_last_moment_of_a_limit_of_all_together_no_processor_is_no_excuse(limited):
+    limit, clock = limited(0.0, seconds=0.0005)
+    clock.now_s += 0.001
+    assert limit.is_over()
+    assert not limit.is_starved()
 
 
 def test_who_sleeps_gets_no_more_time_and_no_excuse(limited):
