@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from grader.frozen import dataclass
 from grader.text import bytes_words
 
 # ---------------------------------------------------------------------------------------------- counters of kernels

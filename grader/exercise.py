@@ -8,8 +8,10 @@ a course does not import NumPy.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from grader.frozen import dataclass
 
 Size = Mapping[str, int]
 """Named sizes of one case, e.g. ``{"rows": 33, "cols": 1000}``; the launch lines may use these names."""

@@ -15,11 +15,11 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
 from grader.c_types import SIZEOF
+from grader.frozen import dataclass
 
 Number = int | float
 

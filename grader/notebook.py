@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, NoReturn
 
 from grader.errors import UsageError, WarpgradeError
+from grader.frozen import dataclass
 from grader.verdict import BACKENDS, Verdict
 
 HEIGHT = "70vh"

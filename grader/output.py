@@ -7,11 +7,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TextIO
+
+from grader.frozen import dataclass
 
 if TYPE_CHECKING:
     from rich.table import Table

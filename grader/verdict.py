@@ -7,8 +7,10 @@ Stages fill these records, renderers read them. `Verdict.to_dict` is the `--json
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Literal
+
+from grader.frozen import dataclass
 
 VERDICTS = (
     "pass", "wrong", "slow", "technique", "race", "out_of_bounds", "compile_error", "invalid", "policy",

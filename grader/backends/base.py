@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from grader.backends.conditions import USUAL, Conditions
 from grader.backends.starting import PRINTF_BYTES
+from grader.frozen import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

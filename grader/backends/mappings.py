@@ -9,10 +9,10 @@ from __future__ import annotations
 import mmap
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.errors import Unsupported
+from grader.frozen import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

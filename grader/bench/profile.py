@@ -22,13 +22,13 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.compile import Program, assemble, compile_source, read_submission
 from grader.errors import SubmissionError, Unsupported
+from grader.frozen import dataclass
 from grader.gpus.detect import Gpu, detect
 from grader.gpus.models import simulable
 from grader.grading.cases import CaseData, case_run, plan_of, simulated_case

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from grader.frozen import dataclass
 from grader.render.json import dumps, plain
 from grader.timing.roofline import TOO_FAST
 from grader.verdict import Measurement, Roof

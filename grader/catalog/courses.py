@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +17,7 @@ from typing import Any
 
 from grader.errors import GraderFault, Unsupported, UsageError
 from grader.exercise import Array, Exercise, Expect
+from grader.frozen import dataclass
 from grader.paths import PACKAGE
 
 MAX_EXERCISE_BYTES = 256 << 10

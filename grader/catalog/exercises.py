@@ -8,7 +8,7 @@ The error of a broken ``exercise.py`` is kept, so that the others can still be l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from grader.catalog.courses import (
@@ -20,6 +20,7 @@ from grader.catalog.courses import (
     read_exercise,
 )
 from grader.errors import UsageError
+from grader.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -17,6 +17,7 @@ from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog
 from grader.cli.course import find, load, of_a_file
 from grader.errors import UsageError
+from grader.frozen import dataclass
 from grader.grading.records import SourceTexts
 from grader.grading.services import Task
 from grader.output import print_json, print_line, print_text, screen, write_file

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata
 from platform import machine, python_version, system
 from typing import TYPE_CHECKING, Any, Literal
 
 from grader.errors import Unsupported, UsageError, WarpgradeError
+from grader.frozen import dataclass
 from grader.output import print_json, print_line, print_table, print_text, screen, table_of, wrapped
 from grader.paths import cache_folder
 from grader.simt.occupancy import SIMULATED, NotPossible, Occupancy, multiprocessor, occupancy

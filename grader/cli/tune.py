@@ -8,7 +8,7 @@ import signal
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import current_thread, main_thread
 
@@ -18,6 +18,7 @@ from grader.cli.grading import file_for
 from grader.compile import read_submission
 from grader.compile.source import checked_source
 from grader.errors import Unsupported, UsageError
+from grader.frozen import dataclass
 from grader.gpus.detect import Gpu, detect
 from grader.gpus.models import SIMULATED, capability, simulable
 from grader.launch import DeviceLimits

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from grader.compare.tolerance import right, rounded_to
 from grader.errors import GraderFault
 from grader.findings.record import Finding
+from grader.frozen import dataclass
 from grader.inputs import element_count, is_poison
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grader.compare.mismatch import compare
 from grader.compare.tolerance import rounded_to
+from grader.frozen import dataclass
 from grader.inputs import make_inputs, poison, unusual_kind
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from grader.compile.lexical import kernels, line_of, line_text, without_strings
 from grader.compile.program import Entry, Parameter
 from grader.compile.source import smuggling
 from grader.errors import SubmissionError
+from grader.frozen import dataclass
 
 GLOBAL_LIMIT = 64 << 20  # bytes of .global variables
 LARGEST = 1 << 62  # numbers in the text are clamped to it

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
+
+from grader.frozen import dataclass
 
 _TOKEN = re.compile(
     r"""

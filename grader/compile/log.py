@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
 from grader.compile.lexical import without_comments
+from grader.frozen import dataclass
 from grader.verdict import Diagnostic
 
 DIAGNOSTIC_LIMIT = 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path, PurePath
 from typing import Any
@@ -23,6 +22,7 @@ from grader.compile.program import Entry, Parameter, Program
 from grader.compile.source import checked_source
 from grader.compile.toolchain import Toolchain, find_toolchain, require_nvrtc
 from grader.errors import GraderFault, SubmissionError, Unsupported
+from grader.frozen import dataclass
 from grader.process import kept
 from grader.process.channel import ChannelClosed, ChannelError, ChannelTimeout
 from grader.process.child import Child, PooledChild, spawn

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
+from grader.frozen import dataclass
 from grader.process.channel import ChannelClosed, attach
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from grader.compile.log import clean
 from grader.compile.program import Program
 from grader.compile.toolchain import INSTALL, Toolchain, find_toolchain, is_script
 from grader.errors import GraderFault, RefusedProgram, Unsupported
+from grader.frozen import dataclass
 from grader.paths import PACKAGE
 from grader.process import kept
 from grader.process.channel import ChannelError, ChannelTimeout

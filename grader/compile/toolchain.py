@@ -12,11 +12,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from grader.errors import Unsupported
+from grader.frozen import dataclass
 
 INSTALL = "pip install 'warpgrade[cuda12]'"
 Version = tuple[int, int]

@@ -18,7 +18,8 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from grader.frozen import dataclass
 
 MOST_BYTES = 1 << 20
 CONTEXT = 3

@@ -7,12 +7,12 @@ This module checks the other direction: the solution of the step before must fai
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise
 from grader.dev.report import Problem
+from grader.frozen import dataclass
 from grader.gpus.models import simulable
 from grader.grading.technique import Miss, evaluate
 from grader.timing.pass_lines import REFERENCE, lines_on

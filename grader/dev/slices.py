@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache as once
 from pathlib import Path
 from time import perf_counter
@@ -19,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from grader.catalog.courses import CourseExercise
 from grader.compile import cache
+from grader.frozen import dataclass
 from grader.paths import PACKAGE
 
 AHEAD = 2

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 from textwrap import shorten
@@ -25,6 +25,7 @@ from grader.dev.wrong import WrongAnswer
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.expressions import ExpressionError
 from grader.expressions import evaluate as value_of
+from grader.frozen import dataclass
 from grader.gpus.models import capability
 from grader.grading.technique import evaluate, in_words, total
 from grader.launch import DeviceLimits, parse_launches, resolve_launches

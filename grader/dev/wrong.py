@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise
 from grader.dev.edits import BadWrongAnswer, Hunk, applied, lines_of, moved, read_edit, written
 from grader.dev.report import Problem
+from grader.frozen import dataclass
 from grader.verdict import VERDICTS
 
 HOST = "_host.py"

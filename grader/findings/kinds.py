@@ -7,8 +7,9 @@ generated from these rows. The simulator's events are finer; `grader.backends.si
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from grader.frozen import dataclass
 
 Severity = Literal["error", "warning", "note"]
 

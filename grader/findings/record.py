@@ -9,10 +9,11 @@ compiler, or about a wrong launch line) is a `Diagnostic` from the start.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from grader.findings.kinds import Severity, kind_of
+from grader.frozen import dataclass
 from grader.verdict import Access, Diagnostic, Place
 
 Dims = tuple[int, int, int]

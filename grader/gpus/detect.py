@@ -7,11 +7,11 @@ in the parent process; ``CUDA_VISIBLE_DEVICES`` is respected, because kernels ru
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.errors import Unsupported
+from grader.frozen import dataclass
 from grader.gpus.models import serves
 from grader.text import counted
 

@@ -8,9 +8,9 @@ only, for ``sm_100f`` on the family 10.x only (PTX ISA manual, ``.target``). Fac
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from grader.frozen import dataclass
 from grader.simt.occupancy import MULTIPROCESSORS, SM_COUNT
 from grader.simt.occupancy import SIMULATED as ARCHITECTURE
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grader.exercise import Exercise
 from grader.findings.kinds import RANKS, is_likely_cause, kind_of
-from grader.grading.hints.races import EVERY_ELEMENT, OF_ALL_BLOCKS, SAME_WORK
+from grader.grading.hints import EVERY_ELEMENT, OF_ALL_BLOCKS, SAME_WORK
 from grader.grading.records import Request
 from grader.text import listed, safe
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult

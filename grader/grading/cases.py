@@ -9,13 +9,14 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from grader.backends.base import Buffer, CaseRun, Limits
 from grader.errors import SubmissionError
 from grader.exercise import SECRET_SIZES, Array, Exercise, Size
+from grader.frozen import dataclass
 from grader.grading.records import Case, CompiledSubmission
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ speed = timer(session)                                   in the session whose sm
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.backends.gpu.faults import mismatch_diagnostic
 from grader.backends.gpu.setup import Setup, Untimed, prepare
 from grader.errors import SubmissionError, Unsupported
+from grader.frozen import dataclass
 from grader.grading.cases import secret_size_below_timed
-from grader.grading.hints.large import only_so_large
 from grader.grading.records import Speed
 from grader.inputs import element_count
 from grader.timing import roofline
@@ -89,6 +89,8 @@ class SpeedTest:
         exercise, large = self.entry.exercise, self.entry.exercise.large
         if large is None:
             return None
+        from grader.grading.hints.large import only_so_large
+
         asks = only_so_large(max(element_count(array, large.size) for array in exercise.arrays))
         try:
             return self._failed_at(Untimed("large", large.size), 1, session, asks)

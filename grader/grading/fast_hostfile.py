@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
 from grader.backends.gpu.hostfile.baselines import COMPUTING, LINKS, PLAIN_LOOP
 from grader.backends.gpu.hostfile.timed_runs import OutputCheck, Recording, take_runs
 from grader.backends.hostfile.case import on_gpus
+from grader.frozen import dataclass
 from grader.grading.fast import CHEAT, against_line, in_words, line_in_words
 from grader.grading.records import Speed
 from grader.inputs import derive_seed

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from grader.counters import KERNEL_COUNTERS, OF_INSTRUCTIONS
+from grader.frozen import dataclass
 from grader.grading.repeats import ends_alike
 from grader.grading.technique import combined, meets, per
 from grader.inputs import derive_seed

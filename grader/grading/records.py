@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from grader.backends.base import Limits
 from grader.errors import WarpgradeError
+from grader.frozen import dataclass
 from grader.verdict import CaseResult, Diagnostic, LaunchRecord, Measurement, Status, Timeline
 
 if TYPE_CHECKING:

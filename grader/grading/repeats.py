@@ -10,11 +10,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.backends.conditions import USUAL, Conditions
 from grader.findings.record import Finding
+from grader.frozen import dataclass
 from grader.grading.causes import order_dependent
 
 if TYPE_CHECKING:

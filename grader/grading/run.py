@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from grader.backends.conditions import USUAL
 from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.kinds import MISREAD_SHOWS
 from grader.findings.record import Finding
+from grader.frozen import dataclass
 from grader.grading import large
 from grader.grading.cases import CaseBook, CaseData, case_run, elements, plan_of
 from grader.grading.causes import (

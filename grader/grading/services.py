@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.backends.base import Limits
 from grader.errors import Unsupported
+from grader.frozen import dataclass
 from grader.gpus.models import capability, simulable
 from grader.grading.records import Request, Services, SourceTexts, Submission
 from grader.verdict import SEED_BITS

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from grader.compile import assembly
@@ -21,6 +21,7 @@ from grader.errors import GraderFault, SubmissionError
 from grader.exercise import Exercise, Expect, Size
 from grader.findings.kinds import kind_of
 from grader.findings.record import Finding
+from grader.frozen import dataclass
 from grader.launch import DeviceLimits, resolve_launches
 from grader.simt.occupancy import SIMULATED, occupancy
 from grader.verdict import Diagnostic, LaunchRecord

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from grader.c_types import C_NAMES, DTYPE_BYTES
 from grader.expressions import did_you_mean
+from grader.frozen import dataclass
 from grader.launch.records import ConstantLine, DeviceLimits, Dim3, Launch, LaunchLine, TensorMap, TensorMapLine
 from grader.launch.source import LaunchFragment, SourceText, invalid, signature
 from grader.text import counted

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from grader.errors import SubmissionError
 from grader.expressions import did_you_mean
+from grader.frozen import dataclass
 from grader.launch.records import (
     ConstantLine,
     LaunchLine,

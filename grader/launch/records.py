@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from grader.frozen import dataclass
 from grader.launch.source import Integers, LaunchFragment, SourceText
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED, SM_COUNT
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
@@ -17,6 +16,7 @@ from grader.c_types import C_NAMES, HOLDS
 from grader.compile.lexical import Lines, blank, blocks, directives, kernels, line_comments, without_directives
 from grader.errors import SubmissionError
 from grader.expressions import ExpressionError, evaluate_integer
+from grader.frozen import dataclass
 
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog
+from grader.frozen import dataclass
 from grader.gpus.models import simulable
 from grader.output import tell_once
 from grader.paths import data_folder

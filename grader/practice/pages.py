@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from grader.frozen import dataclass
 
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _STARTS = (re.compile(r"##\s.*"), re.compile(r"\d+[.)]\s+"))

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple
 from io import StringIO
 from itertools import groupby
 from typing import Any, Literal
 
+from grader.frozen import dataclass
 from grader.practice.progress import COLUMNS, Run
 from grader.text import counted, percent, safe
 

@@ -17,11 +17,12 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Self
 
 from grader.errors import GraderFault
+from grader.frozen import dataclass
 from grader.paths import PACKAGE
 from grader.process.channel import Channel, ChannelClosed, ChannelError
 from grader.process.sandbox import Sandbox

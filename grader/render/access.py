@@ -11,12 +11,12 @@ shared   a row is a wavefront, a cell one of the 32 banks
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from textwrap import wrap
 
 from rich.text import Text
 
+from grader.frozen import dataclass
 from grader.text import counted, index_words, safe
 from grader.verdict import Diagnostic, LaunchRecord, WorstRequest
 

@@ -8,12 +8,12 @@ escapes all inserted text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any
 
 from markupsafe import Markup
 
+from grader.frozen import dataclass
 from grader.render.access import CELLS, GROUP, busiest_bank, lane_words, shown_rows, summary, title
 from grader.render.evidence import lined_fraction
 from grader.render.timeline import ENGINES, RETURNED, Chart, Lane, Marked, chart_of

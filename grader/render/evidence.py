@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from grader.counters import HOST_COUNTERS, in_words
 from grader.findings.kinds import kind_of
+from grader.frozen import dataclass
 from grader.render.timeline import Marked
 from grader.text import counted, duration, index_words, number, percent, rate, safe, size_words
 from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Place, Verdict

@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from grader.counters import HOST_COUNTERS, amount
+from grader.frozen import dataclass
 from grader.render.access import busiest_bank, picture_for, summary, title
 from grader.render.drawing import Point, access_svg, roofline_svg, speed_bar, timeline_picture
 from grader.render.evidence import (

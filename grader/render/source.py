@@ -6,11 +6,11 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from rich.text import Text
 
+from grader.frozen import dataclass
 from grader.text import cut, percent, safe
 from grader.verdict import LaunchRecord
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise, product
 
+from grader.frozen import dataclass
 from grader.text import bytes_words, counted, duration, safe
 from grader.verdict import Operation, Timeline
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
 
+from grader.frozen import dataclass
 from grader.text import cut, duration, percent, safe
 from grader.tune.settings import SettingPlace, changed_lines, in_words, is_now
 from grader.tune.sweep import NOT_MEASURED, RIGHT, Sweep

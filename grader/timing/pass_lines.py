@@ -16,13 +16,14 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from decimal import ROUND_DOWN, Context
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.errors import UsageError
+from grader.frozen import dataclass
 from grader.paths import PACKAGE, data_folder
 from grader.timing.roofline import TOO_FAST
 from grader.timing.samples import SLOW_BELOW

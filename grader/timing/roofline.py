@@ -8,11 +8,12 @@ Peaks come from a table of published figures by model name, else from formulas o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 
 from grader.exercise import Exercise, Size, Target
 from grader.expressions import evaluate
+from grader.frozen import dataclass
 from grader.gpus.detect import Gpu
 from grader.gpus.models import published
 from grader.timing.samples import Summary

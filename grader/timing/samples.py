@@ -6,9 +6,10 @@ This module has only times: `grader.timing.roofline` converts a line into a time
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Literal
+
+from grader.frozen import dataclass
 
 Decision = Literal["passed", "slow", "inconclusive"]
 

@@ -9,13 +9,14 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
 from grader.compile import Program, assembly, compile_source
 from grader.compile.ptxas import STATIC_SHARED_BYTES
 from grader.errors import SubmissionError
+from grader.frozen import dataclass
 from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen
 from grader.launch import DeviceLimits, LaunchPlan, parse_launches, resolve_launches

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
 
 from grader.compile.lexical import Lines
 from grader.errors import UsageError
 from grader.expressions import did_you_mean
+from grader.frozen import dataclass
 from grader.launch.source import definitions, read_source
 
 MOST = 256

@@ -7,7 +7,7 @@ never do. A variant that crashes or hangs ends the process; the next one gets a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from grader.backends.gpu.faults import mismatch_diagnostic, size_in_words
@@ -16,6 +16,7 @@ from grader.backends.gpu.setup import prepare
 from grader.catalog.courses import CourseExercise, resolve_reference
 from grader.compile import Program, assemble
 from grader.errors import SubmissionError
+from grader.frozen import dataclass
 from grader.gpus.models import capability
 from grader.grading.cases import CaseBook, small_cases
 from grader.grading.records import CompiledSubmission

@@ -21,7 +21,7 @@ from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
 from grader.dev.grading import CourseGrader
 from grader.dev.wrong import WrongAnswer, wrong_answers
-from grader.grading.hints import RULES
+from grader.grading.hints import rules
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "results" / "hints.md"
 EXAMPLES = 3  # submissions that a row names
@@ -75,7 +75,7 @@ def _key(entry: CourseExercise, *texts: str) -> str:
 
 
 def page(hits: Hits, graded: int) -> str:
-    order = sorted((rule.name for rule in RULES), key=lambda name: -len(hits.get(name, ())))
+    order = sorted((rule.name for rule in rules()), key=lambda name: -len(hits.get(name, ())))
     rows = (f"| `{name}` | {len(hits.get(name, ()))} | {_some(hits, name)} |" for name in order)
     spoken = sum(name in hits for name in order)
     return (

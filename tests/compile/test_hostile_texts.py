@@ -18,7 +18,7 @@ from grader.compile.nvrtc import LOG_BYTES
 from grader.compile.ptxas import read_resources
 from grader.compile.source import checked_source
 from grader.errors import SubmissionError, UsageError
-from grader.grading.hints import RULES
+from grader.grading.hints import rules
 from grader.grading.source_view import LONGEST, UNREAD, SourceView, parsed
 from grader.launch import parse_launches
 from grader.launch.source import parameter_names
@@ -105,7 +105,7 @@ def look(text: str) -> None:
     """Every rule of advice, about its example's finding at the last line of the text."""
     last = text.count("\n") + 1
     source = SourceView(text)
-    for rule in RULES:
+    for rule in rules():
         found = rule.example
         places = tuple(replace(place, line=last if at else min(251, last)) for at, place in enumerate(found.places))
         rule.speaks(replace(found, line=last, places=places), replace(rule.seen, source=source))

@@ -12,19 +12,19 @@ from inline_snapshot import snapshot
 
 from grader.findings.kinds import KINDS
 from grader.findings.sentences import KINDS as IN_WORDS
-from grader.grading.hints import RULES, in_words
+from grader.grading.hints import in_words, rules
 from grader.grading.hints.rules import Rule
 from grader.verdict import VERDICTS
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
+@pytest.mark.parametrize("rule", rules(), ids=[rule.name for rule in rules()])
 def test_rule_speaks_for_its_own_example(rule: Rule) -> None:
     assert in_words(rule.example, rule.seen).rule == rule.name
 
 
 def test_rules_and_sentences_are_about_kinds_that_there_are() -> None:
     assert {*IN_WORDS} <= {*KINDS, *VERDICTS}
-    assert {kind for rule in RULES for kind in rule.kinds} <= {*IN_WORDS}
+    assert {kind for rule in rules() for kind in rule.kinds} <= {*IN_WORDS}
 
 
 def shown(rule: Rule) -> str:
@@ -38,7 +38,7 @@ def _block(text: str, begin: str) -> str:
 
 
 def test_examples_are_told_in_these_words() -> None:
-    assert "\n".join(map(shown, RULES)) == snapshot("""\
+    assert "\n".join(map(shown, rules())) == snapshot("""\
 large.negative_index
     thread 5 of block 0 writes src[-2147483643] (array x), but src has 3221225472 elements (0 to 3221225471), at
     k.cu:4

@@ -15,7 +15,7 @@ from grader.exercise import Array, Exercise, Expect
 from grader.findings.sentences import sentence
 from grader.grading import hints, judge
 from grader.grading.advice import is_given_kernel, is_untouched, next_step
-from grader.grading.hints.races import OF_ALL_BLOCKS
+from grader.grading.hints import OF_ALL_BLOCKS
 from grader.grading.hints.rules import Seen
 from grader.grading.judge import failure_stage, word_of
 from grader.grading.records import BackendReport, Case, CaseOutcome, Request, Speed, StageOutcome

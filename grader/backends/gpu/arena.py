@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +19,7 @@ from grader.backends.gpu.cuda import Cuda, CudaError, Module
 from grader.backends.gpu.faults import error_name
 from grader.backends.gpu.wire import LaunchShape
 from grader.errors import Unsupported
+from grader.frozen import dataclass
 from grader.inputs import POISON_WORD, poison
 
 HALF_GUARD = 64 << 10

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
 from grader.findings.kinds import word_of_kind
+from grader.frozen import dataclass
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from grader.backends.gpu.wire import LaunchShape, TimedRun, Trusted
 from grader.c_types import DTYPE_BYTES
 from grader.errors import GraderFault
 from grader.expressions import cdiv, evaluate, evaluate_integer
+from grader.frozen import dataclass
 from grader.inputs import derive_seed, element_count
 from grader.timing import roofline
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from grader.backends.gpu.cuda import Cuda, CudaError, Function
 from grader.errors import GraderFault
+from grader.frozen import dataclass
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")

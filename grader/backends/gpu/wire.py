@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from grader.frozen import dataclass
 from grader.launch import Dim3, LaunchPlan
 from grader.verdict import Diagnostic
 

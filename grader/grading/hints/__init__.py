@@ -1,38 +1,53 @@
 """Hints for findings: one list of rules, of which the first that has a hint is used.
 
 in_words(found, seen) -> Diagnostic        its sentence, the rule's hint, and the rule's name
+
+The rules are imported for the first finding: most gradings that pass have none.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from grader.findings.record import Finding
 from grader.findings.sentences import sentence
-from grader.grading.hints import bounds, copies, faults, fragments, hostfile, large, outputs, races, slips
 from grader.grading.hints.rules import RULES_OF, Rule, Seen
 from grader.verdict import Diagnostic
 
-RULES: tuple[Rule, ...] = tuple(
-    rule
-    for module in (large, slips, fragments, bounds, hostfile, races, copies, faults, outputs)
-    for rule in RULES_OF[module.__name__.rpartition(".")[2]]
-)
-"""All rules, in the order in which they are tried."""
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All rules, in the order in which they are tried."""
+    from grader.grading.hints import bounds, copies, faults, fragments, hostfile, large, outputs, races, slips
+
+    modules = (large, slips, fragments, bounds, hostfile, races, copies, faults, outputs)
+    return tuple(rule for module in modules for rule in RULES_OF[module.__name__.rpartition(".")[2]])
 
 
 def hint(found: Finding, seen: Seen) -> tuple[str, str]:
     """The hint, and the name of its rule; both "" if no rule has one."""
-    spoken = ((rule.speaks(found, seen), rule.name) for rule in RULES)
+    spoken = ((rule.speaks(found, seen), rule.name) for rule in rules())
     return next((answer for answer in spoken if answer[0]), ("", ""))
 
 
 UNEVEN_PASS = "bounds.uneven_pass"
 """The rule whose hint makes the note on uneven passes superfluous."""
 
+OF_ALL_BLOCKS = tuple(
+    f"races.{name}"
+    for name in ("fence_before_the_signal", "read_and_write_of_blocks", "writes_of_blocks", "within_one_launch")
+)
+"""Rules on races between blocks: if a step's kernel needs a grid barrier, this barrier is missing."""
+
+SAME_WORK, EVERY_ELEMENT = "races.the_same_work_twice", "races.write_before_the_read"
+"""Rules on a value that two threads store, and on one that was never stored: the next step may be their hint."""
+
 
 def about_type(found: Diagnostic, seen: Seen) -> Diagnostic:
     """A backend's diagnostic, with another hint if a parameter of a wrong type explains it."""
+    from grader.grading.hints import bounds
+
     says = bounds.type_of_the_array(Finding(found.kind, array=found.array), seen)
     return replace(found, hint=says, rule="bounds.type_of_the_array") if says else found
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
+from grader.frozen import dataclass
 from grader.grading.source_view import SourceView
 
 _CAST = re.compile(r"\((?:(?:const|unsigned|signed|long|short|int|char|size_t|ptrdiff_t|u?int\d+_t)\s*)+\)")

@@ -433,12 +433,3 @@ table(
     ("write_before_the_read", "uninitialised_read", "", race("", access("read", 5, 4), kind="uninitialised_read"),
      "write every element before it is read"),
 )  # fmt: skip
-
-OF_ALL_BLOCKS = tuple(
-    f"races.{name}"
-    for name in ("fence_before_the_signal", "read_and_write_of_blocks", "writes_of_blocks", "within_one_launch")
-)
-"""Rules on races between blocks: if a step's kernel needs a grid barrier, this barrier is missing."""
-
-SAME_WORK, EVERY_ELEMENT = "races.the_same_work_twice", "races.write_before_the_read"
-"""Rules on a value that two threads store, and on one that was never stored: the next step may be their hint."""

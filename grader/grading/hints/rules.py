@@ -11,11 +11,12 @@ Rules are tried in their order; the diagnostic has the name of the first one tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from grader.findings.record import Dims, Finding
+from grader.frozen import dataclass
 from grader.grading.source_view import SourceView
 from grader.launch import LaunchPlan
 from grader.verdict import Place

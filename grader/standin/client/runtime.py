@@ -9,12 +9,12 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from grader.frozen import dataclass
 from grader.standin.client.connection import HOST, call, placed
 from grader.standin.client.errors import CUDARuntimeError, Outside, advised, is_known
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from grader.findings.sentences.hostfile import location
+from grader.frozen import dataclass
 from grader.simt.counters import SECTOR_BYTES, Counters, WarpRequest
 from grader.simt.events import Event, merge
 from grader.simt.simulate import Call, Outcome

@@ -6,11 +6,12 @@ Each function makes the record of one kind. The sentences are in `grader.finding
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from grader.findings.kinds import RANKS
 from grader.findings.record import Finding
+from grader.frozen import dataclass
 from grader.standin.device.gpu import ArgumentMismatch
 from grader.standin.device.managed import PageFault
 from grader.standin.device.memory import Space

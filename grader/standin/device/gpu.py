@@ -8,12 +8,13 @@ mistake: a Python int for an ``int``, 0.0 for a ``float``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from grader.frozen import dataclass
 from grader.simt.counters import Counters, WarpRequest, count, worst_requests
 from grader.simt.engine.code_cache import CodeCache
 from grader.simt.engine.device import Device

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from grader.frozen import dataclass
 from grader.standin.device.memory import MANAGED_WORD, MemoryRegion, poisoned
 from grader.standin.device.operations import HOST, Prefetch, StreamOperation
 from grader.standin.device.spans import Footprint, Spans, clip, span, total, union

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from grader.frozen import dataclass
 from grader.inputs import POISON_WORD
 from grader.standin.device.spans import Spans, clip
 from grader.standin.protocol import HOST_BASE, CudaRefusal

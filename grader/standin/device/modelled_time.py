@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from grader.frozen import dataclass
 from grader.gpus.models import SIMULATED, published
 from grader.simt.occupancy import MOST_THREADS, MULTIPROCESSORS, WARP
 from grader.standin.device.operations import HOST, Prefetch, StreamOperation

@@ -22,8 +22,8 @@ import heapq
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from grader.frozen import dataclass
 from grader.standin.device.persisting import Policy
 from grader.standin.device.spans import Footprint, clash
 

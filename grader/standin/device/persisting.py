@@ -8,9 +8,10 @@ every byte once, and is limited by bandwidth.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from grader.frozen import dataclass
 from grader.standin.device.memory import MemoryRegion
 from grader.standin.device.spans import Spans, clip, total
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from grader.counters import HOST_COUNTERS
 from grader.findings.record import Finding
+from grader.frozen import dataclass
 from grader.simt.simulate import Outcome
 from grader.standin.device.findings import Records
 from grader.standin.device.modelled_time import COUNTED

@@ -6,11 +6,13 @@ A copy has one span. A kernel has one for each contiguous run: a strided kernel 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+from grader.frozen import dataclass
 
 Spans = npt.NDArray[np.int64]
 

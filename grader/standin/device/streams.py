@@ -8,10 +8,11 @@ place in a stream: recording it again moves it, but earlier waits still refer to
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TypeVar
 
+from grader.frozen import dataclass
 from grader.standin.device.operations import AwaitedEvent, Chains, StreamOperation, StreamTask
 from grader.standin.device.persisting import Window
 from grader.standin.protocol import CudaRefusal

@@ -14,11 +14,12 @@ and sizes, where NAME is what the target names as its ceiling, else the exercise
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any
 
 from grader.backends.gpu.reference import target_of, trusted_file
 from grader.errors import GraderFault, SubmissionError
+from grader.frozen import dataclass
 from grader.gpus.models import capability
 from grader.inputs import element_count
 from grader.timing import roofline

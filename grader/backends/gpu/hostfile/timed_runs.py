@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +24,7 @@ from grader.compare import compare
 from grader.compare.tolerance import Bounds, right
 from grader.exercise import Array, Exercise, Size
 from grader.findings.sentences import sentence
+from grader.frozen import dataclass
 from grader.inputs import derive_seed, element_count, poison
 from grader.verdict import Diagnostic
 
