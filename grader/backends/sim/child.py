@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from grader.backends.conditions import USUAL, Conditions
 from grader.process.channel import Channel, ChannelClosed, attach, end_session, fork_for_each_session
+from grader.process.standard import collect_rarely
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +42,7 @@ StartDevice = Callable[["dict[str, Any]", "Module", "CodeCache", "Options", str]
 
 def main(start_device: StartDevice | None = None) -> None:
     """Serve one parent until it closes the channel. ``start_device`` makes the simulated GPU of a host file."""
+    collect_rarely()
     channel, sandbox = attach()
     _open_everything()
     fork_for_each_session(channel)
