@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 
-
 GARBAGE = 100_000
 """Allocations between two collections of garbage: imports make 60,000 objects, and all of them stay."""
 
