@@ -16,7 +16,7 @@ from grader.dev.grading import CourseGrader
 from grader.dev.ladders import ladder_problems, ladders
 from grader.dev.report import CheckReport, Problem
 from grader.dev.slices import LEFT, StoredResults, slice_of
-from grader.dev.static import fact_problems, source_problems, text_problems
+from grader.dev.static import fact_problems, form_problems, source_problems, text_problems
 from grader.dev.verdicts import GradedSubmission, assembly_problems, claim_problems, verdict_problems
 from grader.dev.wrong import WrongAnswer, wrong_answers
 from grader.gpus.models import simulable
@@ -85,18 +85,19 @@ def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = Fals
         if entry.solution is None and entry.course.solutions.is_dir():
             place = f"solution {entry.name}.cu"
             problems.append(Problem(place, "the course has solutions, but none of this exercise"))
-        problems.extend((*source_problems(entry), *text_problems(entry), *fact_problems(entry)))
+        broken, advice, counts = form_problems(entry)
+        problems.extend((*source_problems(entry), *text_problems(entry), *broken, *fact_problems(entry)))
         graded = [wait() for wait in running]
         for backend_verdicts in graded:
             problems.extend(verdict_problems(entry, backend_verdicts))
-        summaries = [backend_verdicts.summary() for backend_verdicts in graded]
+        summaries = [*(backend_verdicts.summary() for backend_verdicts in graded), *filter(None, [counts])]
         if not on_simulator:
             problems.extend(assembly_problems(entry, answers))
             skipped = f"sim: SKIPPED, it needs {entry.exercise.requires}; all files compiled and assembled"
-            return CheckReport(entry.name, tuple(problems), " | ".join([skipped, *summaries]))
+            return CheckReport(entry.name, tuple(problems), " | ".join([skipped, *summaries]), advice=tuple(advice))
         problems.extend(claim_problems(entry, graded[0].by_name))
         launches = graded[0].solution.launches if graded[0].solution else ()
-        return CheckReport(entry.name, tuple(problems), " | ".join(summaries), launches)
+        return CheckReport(entry.name, tuple(problems), " | ".join(summaries), launches, tuple(advice))
 
     return finish
 

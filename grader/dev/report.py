@@ -23,28 +23,34 @@ class Problem:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The result of checking one exercise. ``launches`` are the solution's on the simulator, with their counters."""
+    """The result of checking one exercise. ``launches`` are the solution's on the simulator, with their counters.
+
+    ``advice`` is printed, but fails no check.
+    """
 
     name: str
     problems: tuple[Problem, ...]
     summary: str = ""
     launches: tuple[LaunchRecord, ...] = ()
+    advice: tuple[Problem, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield the printed lines of the report."""
         yield f"{'FAIL' if self.problems else 'ok':<5} {self.name:<18} {self.summary}".rstrip()
         yield from (f"      {problem}" for problem in self.problems)
+        yield from (f"      advice: {problem}" for problem in self.advice)
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
-        problems = [[problem.place, problem.message] for problem in self.problems]
-        return asdict(self) | {"problems": problems, "launches": launches_to_json(self.launches)}
+        lists = {"problems": self.problems, "advice": self.advice}
+        pairs = {name: [[problem.place, problem.message] for problem in found] for name, found in lists.items()}
+        return asdict(self) | pairs | {"launches": launches_to_json(self.launches)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> CheckReport:
         """The report that `to_json` wrote."""
-        problems = tuple(Problem(*problem) for problem in data["problems"])
-        return cls(data["name"], problems, data["summary"], launches_from_json(data["launches"]))
+        problems, advice = (tuple(Problem(*problem) for problem in data[name]) for name in ("problems", "advice"))
+        return cls(data["name"], problems, data["summary"], launches_from_json(data["launches"]), advice)
 
 
 def launches_to_json(launches: tuple[LaunchRecord, ...]) -> list[Any]:

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.catalog.courses import CourseExercise
+from grader.catalog.courses import CourseExercise, built_in_course
 from grader.dev.report import Problem
+from grader.dev.statement import form_of, has_form
 from grader.errors import WarpgradeError
 from grader.text import counted
 from grader.timing.pass_lines import REFERENCE, lines_on, with_line
@@ -190,6 +191,22 @@ def text_problems(entry: CourseExercise) -> Iterator[Problem]:
         text = _read(path)
         messages = check(entry, text) if text.strip() else ("it is missing, or empty",)
         yield from (Problem(path.name, message) for message in messages)
+
+
+def form_problems(entry: CourseExercise) -> tuple[list[Problem], list[Problem], str]:
+    """The statement against the form: problems, advice, and its counts if it has the form.
+
+    The built-in course keeps to the form wherever a statement has it. Other courses write as they like, and have no
+    `scripts/docs`: they get advice, which fails no check.
+    """
+    text = _read(entry.statement)
+    form, formed = form_of(text), has_form(text)
+    found = [*form.too_many, *(form.parts if formed else ())]
+    counts = f"{entry.statement.name}: {form.counts()}" if formed else ""
+    if entry.course != built_in_course():
+        return [], [Problem(entry.statement.name, message) for message in found], counts
+    broken = [*found, *form.unproven] if formed else []
+    return [Problem(entry.statement.name, message) for message in broken], [], counts
 
 
 def _read(path: Path) -> str:
