@@ -8,8 +8,8 @@ import pytest
 
 from grader.catalog.courses import built_in_course
 from grader.catalog.exercises import load_catalog
-from grader.dev.static import form_problems
 from grader.dev.statement import MOST_VALUES, MOST_WORDS, form_of, has_form
+from grader.dev.static import form_problems
 
 STATEMENT = """\
 # scale
@@ -112,8 +112,8 @@ def test_more_words_or_values_than_a_screen_holds_are_too_many():
     [
         ("Two rounds were faster by 2 %.", "line 5: '2 %' is measured, but typed by hand"),
         ("Measured: 235 µs.", "line 5: '235 µs' is measured, but typed by hand"),
-        ("In a trial it took\n\n1.2 ms. Then a trial reached\n0.93 of peak.", "line 8: '0.93' is measured, but typed by hand"),
-        ("| step | rate, this one's = 1 |\n|---|---|\n| 2 | 0.9 |", "line 5: a table of measured values, typed by hand"),
+        ("In a trial\n\n1.2 ms. Then it reached\n0.93 of peak.", "line 8: '0.93' is measured, but typed by hand"),
+        ("| step | rate, this = 1 |\n|---|---|\n| 2 | 0.9 |", "line 5: a table of measured values, typed by hand"),
         ("It is probably slower.", "line 5: 'probably': measure it, or leave it out"),
     ],
 )  # fmt: skip
