@@ -104,10 +104,10 @@ def show_list(courses: Sequence[Path], *, chapter: str | None = None, as_json: b
     if as_json:
         print_json(list_document(catalog))
         return 0
-    from grader.practice.history import key_of, progress
+    from grader.practice.history import keys_of, progress
 
     keys = progress().passed()
-    passed = {entry.name for entry in catalog.exercises if keys and key_of(entry) in keys}
+    passed = {entry.name for entry in catalog.exercises if keys and not keys.isdisjoint(keys_of(entry))}
     for line in list_lines(catalog, screen().width, passed=passed, whole=chapter is None):
         print_line(line)
     return 0

@@ -274,13 +274,12 @@ def ladder_points(catalog: Catalog, entry: CourseExercise, verdict: Verdict) -> 
     measured = verdict.measured
     if measured is None or measured.roof is None or not measured.fraction_of_peak or verdict.device is None:
         return ()
-    from grader.practice.history import key_of, progress
+    from grader.practice.history import keys_of, progress
     from grader.practice.standings import best_fractions
     from grader.render.drawing import Point
 
     best = best_fractions(progress().runs(), verdict.device)
     unit = measured.roof.achieved / measured.fraction_of_peak
     others = [step for step in catalog.ladder(entry) if step.name != entry.name]
-    return tuple(
-        Point(step.name, measured.roof.intensity, best[key_of(step)] * unit) for step in others if key_of(step) in best
-    )
+    reached = {step.name: max(best.get(key, 0.0) for key in keys_of(step)) for step in others}
+    return tuple(Point(name, measured.roof.intensity, most * unit) for name, most in reached.items() if most)

@@ -22,10 +22,28 @@ from grader.cli.course import (
 )
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, say, screen, write_file
-from grader.practice.history import Following, gradable_here, key_of, next_exercise, progress
+from grader.practice.history import (
+    Following,
+    gone_keys,
+    gradable_here,
+    hints_seen,
+    is_passed,
+    key_of,
+    keys_of,
+    next_exercise,
+    progress,
+)
 from grader.practice.pages import hints_in, questions_in
 from grader.practice.progress import local_day
-from grader.practice.standings import PlacedExercise, progress_document, runs_csv, summary, table_lines
+from grader.practice.standings import (
+    PlacedExercise,
+    moved_sentences,
+    named_in,
+    progress_document,
+    runs_csv,
+    summary,
+    table_lines,
+)
 from grader.render.json import dumps
 from grader.text import counted, safe
 
@@ -133,7 +151,7 @@ def show_solution(name: str, courses: Sequence[Path], *, spoil: bool, output: Pa
     entry = find(load(courses), name)
     if entry.solution is None:
         raise UsageError(f"the course has no solution of {entry.name}", code="no_solution")
-    if not spoil and key_of(entry) not in progress().passed():
+    if not spoil and not is_passed(entry):
         raise UsageError(
             f"you have not passed {entry.name} yet, and you learn more if you see the solution afterwards",
             code="not_passed",
@@ -179,7 +197,7 @@ def show_hint(name: str | None, courses: Sequence[Path], *, again: bool, no_colo
         give_hint(entry, no_color=no_color)
         return 0
     hints = _hints_of(entry)
-    seen = min(progress().hints_seen().get(key_of(entry), 0), len(hints))
+    seen = min(hints_seen(entry), len(hints))
     for number in range(1, seen + 1):
         _print_hint(entry, hints, number, no_color=no_color)
     none_yet = f"{entry.name}: no hint yet; `grade hint {entry.name}` shows one."
@@ -190,8 +208,7 @@ def show_hint(name: str | None, courses: Sequence[Path], *, again: bool, no_colo
 def give_hint(entry: CourseExercise, *, no_color: bool) -> None:
     """Print the next hint of an exercise and remember it; after the last, say so."""
     hints = _hints_of(entry)
-    history, key = progress(), key_of(entry)
-    seen = min(history.hints_seen().get(key, 0), len(hints))
+    seen = min(hints_seen(entry), len(hints))
     if seen == len(hints):
         say(
             f"{entry.name}: {'you have seen its only hint' if seen == 1 else f'you have seen all {seen} hints'}. "
@@ -200,7 +217,7 @@ def give_hint(entry: CourseExercise, *, no_color: bool) -> None:
         return
     number = seen + 1
     _print_hint(entry, hints, number, no_color=no_color)
-    remembered = history.saw_hint(*key, number)
+    remembered = progress().saw_hint(key_of(entry), number)
     say(_after_hint(entry, number, len(hints)) if remembered else f"All hints are in {entry.hints}.")
 
 
@@ -237,7 +254,7 @@ def _after_hint(entry: CourseExercise, number: int, count: int) -> str:
 def _to_the_solution(entry: CourseExercise) -> str:
     if entry.solution is None:
         return _EXPLAINED.format(entry.name)
-    spoil = "" if key_of(entry) in progress().passed() else " --spoil"
+    spoil = "" if is_passed(entry) else " --spoil"
     return f"`grade solution {entry.name}{spoil}` shows the solution"
 
 
@@ -247,9 +264,11 @@ def _graded_last(catalog: Catalog) -> CourseExercise:
         why = "nothing was graded yet"
     else:
         for entry in catalog.exercises:
-            if key_of(entry) == (last.course, last.exercise):
+            if last.key in keys_of(entry):
                 return entry
-        why = f"{last.exercise}, graded last, is in a course that needs --course"
+        here = any(key_of(entry)[0] == last.course for entry in catalog.exercises)
+        place = "no longer in the course" if here else "in a course that needs --course"
+        why = f"{last.exercise}, graded last, is {place}"
     raise UsageError(f"a hint for which exercise? {why}", code="usage", hint="name it: `grade hint NAME`")
 
 
@@ -297,7 +316,8 @@ def why_next(reason: Following) -> str:
     """Why an exercise is the next one, in a sentence or two."""
     if reason.after is None:
         return "Next is the first exercise that you have not passed."
-    sentence = f"Next after {reason.after.exercise}, which you passed on {local_day(reason.after.at)}."
+    former = f" as {named_in(reason.after)}" if reason.after.exercise != reason.name else ""
+    sentence = f"Next after {reason.name}, which you passed on {local_day(reason.after.at)}{former}."
     if reason.open_before:
         count = reason.open_before
         before = "1 exercise before it is" if count == 1 else f"{count} exercises before it are"
@@ -316,8 +336,8 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
     """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, by its suffix."""
     catalog, history = load(courses), progress()
     runs = history.runs()
-    places = [PlacedExercise(*key_of(entry), number=entry.number, chapter=entry.chapter) for entry in catalog.exercises]
-    overview = summary(places, runs, history.hints_seen())
+    places = [PlacedExercise(keys_of(entry), entry.number, entry.chapter) for entry in catalog.exercises]
+    overview = summary(places, runs, history.hints_seen(), gone=gone_keys(catalog))
     document = progress_document(overview, runs)
     if export is not None and export.suffix.lower() not in (".json", ".csv"):
         raise UsageError(
@@ -325,7 +345,7 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
             hint="use a name that ends in .json (everything) or .csv (every run)",
         )  # fmt: skip
     if export is not None:
-        write_file(export, runs_csv(runs) if export.suffix.lower() == ".csv" else dumps(document) + "\n")
+        write_file(export, runs_csv(overview, runs) if export.suffix.lower() == ".csv" else dumps(document) + "\n")
     if as_json:
         print_json(document)
     elif export is not None:
@@ -333,6 +353,8 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
     else:
         for line in table_lines(overview, title=chapter_title, day=local_day):
             print_line(line)
+        for sentence in moved_sentences(overview):
+            say(sentence)
         none_yet = "`grade start NAME` starts an exercise; `grade next` proposes one."
         say(f"Stored in {history.path}." if runs else none_yet)
     return 0

@@ -12,16 +12,15 @@ from pathlib import Path
 
 from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog
+from grader.catalog.versions import versions_at
 from grader.frozen import dataclass
 from grader.gpus.models import simulable
 from grader.output import tell_once
 from grader.paths import data_folder
-from grader.practice.progress import BUILT_IN, FILE, Progress, Run, now
+from grader.practice.progress import BUILT_IN, FILE, Key, Progress, Run, now
 from grader.verdict import Verdict
 
 HASHED_BYTES = 1 << 20  # a larger file is not source code
-
-Key = tuple[str, str]  # course and name
 
 
 def progress() -> Progress:
@@ -30,8 +29,33 @@ def progress() -> Progress:
 
 
 def key_of(entry: CourseExercise) -> Key:
-    """The key of an exercise in the database: its course and its name."""
-    return BUILT_IN if entry.course == built_in_course() else str(entry.course.exercises), entry.name
+    """The key of an exercise in the database: its course, its name, and the course's version."""
+    return keys_of(entry)[0]
+
+
+def keys_of(entry: CourseExercise) -> tuple[Key, ...]:
+    """The keys under which the exercise's runs and hints are stored: the current one first, then those of older
+    versions of its course, in which it may have had other names.
+    """
+    course = BUILT_IN if entry.course == built_in_course() else str(entry.course.exercises)
+    return tuple((course, *former) for former in versions_at(entry.course.exercises).former(entry.name))
+
+
+def gone_keys(catalog: Catalog) -> frozenset[Key]:
+    """The keys of exercises that older versions of these courses had, and the current ones do not have."""
+    courses = {key_of(entry)[0]: entry.course for entry in catalog.exercises}
+    return frozenset((key, *step) for key, course in courses.items() for step in versions_at(course.exercises).gone())
+
+
+def is_passed(entry: CourseExercise) -> bool:
+    """Whether the exercise was passed once, under any of its names."""
+    return not progress().passed().isdisjoint(keys_of(entry))
+
+
+def hints_seen(entry: CourseExercise) -> int:
+    """How many of its hints were shown."""
+    seen = progress().hints_seen()
+    return max(seen.get(key, 0) for key in keys_of(entry))
 
 
 def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
@@ -43,6 +67,7 @@ def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
     with suppress(OSError, RuntimeError):  # a loop of links
         if entry.is_wrong_answer(path) or entry.course.solutions.resolve() in path.resolve().parents:
             return lambda verdict: None
+    course, name, version = key_of(entry)
     digest = None
     with suppress(OSError):
         if path.is_file() and path.stat().st_size <= HASHED_BYTES:
@@ -51,11 +76,12 @@ def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
     def record(verdict: Verdict) -> None:
         measured = verdict.measured
         run = Run(
-            now(), *key_of(entry), verdict.verdict, verdict.score, verdict.max_score, verdict.backend,
+            now(), course, name, verdict.verdict, verdict.score, verdict.max_score, verdict.backend,
             median_s=measured.median_s if measured else None,
             fraction_of_peak=measured.fraction_of_peak if measured else None,
             gpu=verdict.device if "gpu" in verdict.backend else None,
             file_sha256=digest,
+            course_version=version,
         )  # fmt: skip
         progress().record(run)
 
@@ -69,32 +95,37 @@ def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
 class Following:
     """The next exercise and why: ``at`` is its index in the course, None if all are passed.
 
-    ``after`` is the pass that it follows, None if nothing is passed yet or the search started over at the end of the
-    course; ``open_before`` is the number of exercises before it that are not passed.
+    ``after`` is the pass that it follows, of the exercise that is now called ``name``; None if nothing is passed yet or
+    the search started over at the end of the course. ``open_before`` is the number of exercises before it that are not
+    passed.
     """
 
     at: int | None
     after: Run | None = None
     open_before: int = 0
+    name: str = ""
 
 
-def following(keys: Sequence[Key], passes: Sequence[Run], can_be_graded: Callable[[int], bool]) -> Following:
-    """Return the next exercise among ``keys``, which are in the order of the course.
+def following(steps: Sequence[Sequence[Key]], passes: Sequence[Run], can_be_graded: Callable[[int], bool]) -> Following:
+    """Return the next exercise among ``steps``, the keys of each exercise, which are in the order of the course.
 
     ``passes`` are passes, oldest first; ``can_be_graded`` says whether this machine can grade the exercise at an index,
     and is called only for candidates.
     """
-    known = [run for run in passes if (run.course, run.exercise) in keys]
-    passed = [(run.course, run.exercise) for run in known]
-    after = keys.index(passed[-1]) + 1 if passed else 0
+    places = {key: at for at, keys in enumerate(steps) for key in keys}
+    known = [run for run in passes if run.key in places]
+    passed = [places[run.key] for run in known]
+    after = passed[-1] + 1 if passed else 0
 
     def is_open(at: int) -> bool:
-        return keys[at] not in passed and can_be_graded(at)
+        return at not in passed and can_be_graded(at)
 
-    at = next(filter(is_open, range(after, len(keys))), None)
+    at = next(filter(is_open, range(after, len(steps))), None)
     if at is None:
         return Following(next(filter(is_open, range(after)), None))
-    return Following(at, known[-1] if known else None, sum(map(is_open, range(at))))
+    if not known:
+        return Following(at, None, sum(map(is_open, range(at))))
+    return Following(at, known[-1], sum(map(is_open, range(at))), steps[passed[-1]][0][1])
 
 
 def next_exercise(catalog: Catalog, passing: CourseExercise | None = None) -> tuple[CourseExercise | None, Following]:
@@ -103,13 +134,14 @@ def next_exercise(catalog: Catalog, passing: CourseExercise | None = None) -> tu
     ``passing`` is an exercise whose pass is not recorded yet. An exercise for more GPUs than this machine has, which
     is graded on the simulator, comes after all others.
     """
-    keys = [key_of(entry) for entry in catalog.exercises]
+    steps = [keys_of(entry) for entry in catalog.exercises]
     passes = [*progress().passes()]
     if passing is not None:
-        passes.append(Run(now(), *key_of(passing), "pass", 0, 0, ""))
+        course, name, version = key_of(passing)
+        passes.append(Run(now(), course, name, "pass", 0, 0, "", course_version=version))
 
     def first_that(fits: Callable[[CourseExercise], bool]) -> Following:
-        return following(keys, passes, lambda at: fits(catalog.exercises[at]))
+        return following(steps, passes, lambda at: fits(catalog.exercises[at]))
 
     def has_gpus(entry: CourseExercise) -> bool:
         return entry.exercise.gpus == 1 or entry.exercise.gpus <= _gpus()

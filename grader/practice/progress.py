@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FILE = "progress.sqlite3"
+Key = tuple[str, str, int]  # an exercise: its course, its name, and the version of the course
 BUILT_IN = ""  # the key of the built-in course; other courses have their folder as the key
 NOT_COUNTED = frozenset({"unsupported", "error"})  # verdicts that are not about the submission
 
@@ -44,6 +45,11 @@ class Run:
     fraction_of_peak: float | None = None
     gpu: str | None = None
     file_sha256: str | None = None
+    course_version: int = 1
+
+    @property
+    def key(self) -> Key:
+        return self.course, self.exercise, self.course_version
 
     @property
     def passed(self) -> bool:
@@ -58,7 +64,7 @@ class Run:
 COLUMNS = tuple(field.name for field in fields(Run))
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM runs"
 _INSERT = f"INSERT INTO runs ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
-_INSERT_HINT = "INSERT INTO hints (at, course, exercise, number) VALUES (?, ?, ?, ?)"
+_INSERT_HINT = "INSERT INTO hints (at, course, exercise, course_version, number) VALUES (?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True)
@@ -81,22 +87,25 @@ class Progress:
         return next(iter(self._select("ORDER BY id DESC LIMIT 1")), None)
 
     def passes(self) -> tuple[Run, ...]:
-        """The newest pass of each exercise, oldest first."""
-        newest = "SELECT MAX(id) FROM runs WHERE verdict = 'pass' GROUP BY course, exercise"
+        """The newest pass of each exercise in each version of its course, oldest first."""
+        newest = "SELECT MAX(id) FROM runs WHERE verdict = 'pass' GROUP BY course, exercise, course_version"
         return self._select(f"WHERE id IN ({newest}) ORDER BY id")
 
-    def passed(self) -> frozenset[tuple[str, str]]:
-        """Course and name of every exercise that was passed once."""
-        return frozenset((run.course, run.exercise) for run in self.passes())
+    def passed(self) -> frozenset[Key]:
+        """Every exercise that was passed once, of any version."""
+        return frozenset(run.key for run in self.passes())
 
-    def hints_seen(self) -> dict[tuple[str, str], int]:
-        """How many hints were shown, by course and name."""
-        query = "SELECT course, exercise, MAX(number) FROM hints GROUP BY course, exercise"
-        return self._read({}, lambda db: {(course, name): seen for course, name, seen in db.execute(query)})
+    def hints_seen(self) -> dict[Key, int]:
+        """How many hints were shown of each exercise."""
+        columns = "course, exercise, course_version"
+        query = f"SELECT {columns}, MAX(number) FROM hints GROUP BY {columns}"
+        return self._read(
+            {}, lambda db: {(course, name, version): seen for course, name, version, seen in db.execute(query)}
+        )
 
-    def saw_hint(self, course: str, exercise: str, number: int) -> bool:
+    def saw_hint(self, key: Key, number: int) -> bool:
         """Remember that hint ``number`` was shown; return whether that succeeded."""
-        row = (now(), course, exercise, number)
+        row = (now(), *key, number)
         return self._write("that you saw this hint is not remembered", lambda db: db.execute(_INSERT_HINT, row))
 
     def _select(self, rest: str) -> tuple[Run, ...]:
@@ -147,6 +156,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             number INTEGER NOT NULL)""",
         "CREATE INDEX hints_by_exercise ON hints (course, exercise, number)",
     ),
+    (  # what was stored before courses had versions is of version 1
+        "ALTER TABLE runs ADD COLUMN course_version INTEGER NOT NULL DEFAULT 1",
+        "ALTER TABLE hints ADD COLUMN course_version INTEGER NOT NULL DEFAULT 1",
+    ),
 )
 """Step n changes a database of version n to version n + 1 (SQLite's ``user_version``). Never change existing steps."""
 
@@ -193,7 +206,7 @@ def _once(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool) -
         raise Unavailable("this Python was built without sqlite3") from None
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _opened(path) as connection, _transaction(connection, write=write):
+        with _opened(path, write=write) as connection, _transaction(connection, write=write):
             result = work(connection)
         if write:
             _flush(path)
@@ -211,12 +224,13 @@ def _once(path: Path, work: Callable[[sqlite3.Connection], T], *, write: bool) -
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
     """A connection to the file, which is created if it does not exist, with the current tables.
 
     A rollback journal, not a write-ahead log: home folders on network drives are common, and the log needs memory that
     all processes share. The journal survives a process that is killed during a write. SQLite would wait for the disk
-    four times in each write; `_flush` waits once instead.
+    four times in each write; `_flush` waits once instead. An older file that may only be read is copied into memory,
+    and the copy gets the current tables.
     """
     import sqlite3
 
@@ -225,7 +239,15 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA journal_mode = PERSIST")
         if _version(connection) != len(MIGRATIONS):
-            _bring_up_to_date(connection)
+            try:
+                _bring_up_to_date(connection)
+            except sqlite3.OperationalError as error:
+                if write or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
+                    raise
+                file, connection = connection, sqlite3.connect(":memory:", isolation_level=None)
+                with closing(file):
+                    file.backup(connection)
+                _bring_up_to_date(connection)
         yield connection
     finally:
         connection.close()
@@ -257,7 +279,11 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _bring_up_to_date(connection: sqlite3.Connection) -> None:
-    """Run the missing migrations in one transaction; of two processes that start together, one finds them done."""
+    """Run the missing migrations in one transaction; of two processes that start together, one finds them done.
+
+    The whole file changes: only here SQLite waits for the disk by itself, so that a power failure cannot damage it.
+    """
+    connection.execute("PRAGMA synchronous = FULL")
     with _transaction(connection, write=True):
         version = _version(connection)
         if version > len(MIGRATIONS):
@@ -266,6 +292,7 @@ def _bring_up_to_date(connection: sqlite3.Connection) -> None:
             for statement in step:
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    connection.execute("PRAGMA synchronous = OFF")
 
 
 def _set_aside(path: Path) -> Path:

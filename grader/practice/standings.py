@@ -5,15 +5,15 @@ document ``warpgrade/progress/1`` and as CSV. Pure functions.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple
 from io import StringIO
 from itertools import groupby
 from typing import Any, Literal
 
 from grader.frozen import dataclass
-from grader.practice.progress import COLUMNS, Run
-from grader.text import counted, percent, safe
+from grader.practice.progress import COLUMNS, Key, Run
+from grader.text import counted, listed, percent, safe
 
 State = Literal["passed", "tried", "new"]
 _MEASURED = frozenset({"pass", "slow", "inconclusive"})  # verdicts whose measured fraction is valid
@@ -23,10 +23,13 @@ _MEASURED = frozenset({"pass", "slow", "inconclusive"})  # verdicts whose measur
 class PlacedExercise:
     """An exercise with what a standing needs of it."""
 
-    course: str
-    name: str
+    keys: tuple[Key, ...]  # the current one, then those of older versions of the course
     number: int
     chapter: str
+
+    @property
+    def name(self) -> str:
+        return self.keys[0][1]
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,23 @@ class Standing:
     fastest: Run | None = None  # the run with the largest fraction of peak
     passed_at: str | None = None  # the first pass
     last_at: str | None = None
+    moved: Run | None = None  # a pass under an older name, if there is none under the current one
 
 
 @dataclass(frozen=True)
 class ProgressSummary:
-    """All exercises of the catalogue, and the number of exercises of other courses that have runs."""
+    """All exercises of the catalogue, and the number of exercises of other courses that have runs.
+
+    ``gone`` has a pass of each exercise that was passed and is no longer in its course.
+    """
 
     standings: tuple[Standing, ...]
     elsewhere: int
+    gone: tuple[Run, ...] = ()
+
+    def names(self) -> dict[Key, str]:
+        """The current name of each exercise of these courses, by all its keys."""
+        return {key: standing.place.name for standing in self.standings for key in standing.place.keys}
 
     def count(self, state: State) -> int:
         return sum(standing.state == state for standing in self.standings)
@@ -59,18 +71,24 @@ class ProgressSummary:
 
 
 def summary(
-    places: Sequence[PlacedExercise], runs: Sequence[Run], hints_seen: Mapping[tuple[str, str], int]
+    places: Sequence[PlacedExercise],
+    runs: Sequence[Run],
+    hints_seen: Mapping[Key, int],
+    *,
+    gone: Collection[Key] = (),
 ) -> ProgressSummary:
     """Summarise ``runs``, oldest first, for each of the exercises in ``places``."""
-    by_exercise: dict[tuple[str, str], list[Run]] = {}
+    owner = {key: place for place in places for key in place.keys}
+    by_place: dict[Key, list[Run]] = {place.keys[0]: [] for place in places}
     for run in runs:
-        by_exercise.setdefault((run.course, run.exercise), []).append(run)
-    keys = [(place.course, place.name) for place in places]
+        if run.key in owner:
+            by_place[owner[run.key].keys[0]].append(run)
     standings = tuple(
-        _standing(place, by_exercise.get(key, []), hints_seen.get(key, 0))
-        for place, key in zip(places, keys, strict=True)
+        _standing(place, by_place[place.keys[0]], max(hints_seen.get(key, 0) for key in place.keys)) for place in places
     )
-    return ProgressSummary(standings, elsewhere=len(by_exercise.keys() - set(keys)))
+    others = {(run.course, run.exercise) for run in runs if run.key not in owner and run.key not in gone}
+    passed_and_gone = {run.key: run for run in runs if run.key in gone and run.passed}
+    return ProgressSummary(standings, len(others), tuple(passed_and_gone.values()))
 
 
 def _standing(place: PlacedExercise, runs: Sequence[Run], hints_seen: int) -> Standing:
@@ -89,16 +107,16 @@ def _standing(place: PlacedExercise, runs: Sequence[Run], hints_seen: int) -> St
         ),
         passed_at=passes[0].at if passes else None,
         last_at=tries[-1].at if tries else None,
+        moved=passes[0] if passes and all(run.exercise != place.name for run in passes) else None,
     )
 
 
-def best_fractions(runs: Sequence[Run], gpu: str) -> dict[tuple[str, str], float]:
-    """The largest fraction of peak on a GPU model, by course and name of the exercise."""
-    best: dict[tuple[str, str], float] = {}
+def best_fractions(runs: Sequence[Run], gpu: str) -> dict[Key, float]:
+    """The largest fraction of peak on a GPU model, by exercise."""
+    best: dict[Key, float] = {}
     for run in runs:
         if run.gpu == gpu and run.fraction_of_peak and run.verdict in _MEASURED:
-            key = (run.course, run.exercise)
-            best[key] = max(best.get(key, 0.0), run.fraction_of_peak)
+            best[run.key] = max(best.get(run.key, 0.0), run.fraction_of_peak)
     return best
 
 
@@ -146,6 +164,25 @@ def _line(standing: Standing, widest: int, day: Callable[[str], str]) -> str:
     )
 
 
+def named_in(run: Run) -> str:
+    """``version 1's reduce_v9``: the exercise of a run by the name that it had then."""
+    return f"version {run.course_version}'s {run.exercise}"
+
+
+def moved_sentences(overview: ProgressSummary) -> Iterator[str]:
+    """Yield a sentence for each version whose passes count under other names, and one for passes of what is gone."""
+    moved = [(standing.place.name, standing.moved) for standing in overview.standings if standing.moved is not None]
+    for version in sorted({run.course_version for _, run in moved}):
+        of_it = [(name, run) for name, run in moved if run.course_version == version]
+        if len(of_it) == 1:
+            yield f"Your pass of {named_in(of_it[0][1])} counts for {of_it[0][0]}: the step has that name now."
+        else:
+            pairs = listed(f"{run.exercise} for {name}" for name, run in of_it)
+            yield f"Your passes of version {version} count under the current names: {pairs}."
+    if overview.gone:
+        yield f"The course no longer has {listed(map(named_in, overview.gone))}, which you passed."
+
+
 # ------------------------------------------------------------------------------------------------------ for other tools
 
 PROGRESS_SCHEMA = "warpgrade/progress/1"
@@ -154,6 +191,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would evaluate a te
 
 def progress_document(overview: ProgressSummary, runs: Sequence[Run]) -> dict[str, Any]:
     """Return the whole progress: totals, a record for each exercise, and every run, oldest first."""
+    names = overview.names()
     return {
         "schema": PROGRESS_SCHEMA,
         "totals": {
@@ -161,14 +199,17 @@ def progress_document(overview: ProgressSummary, runs: Sequence[Run]) -> dict[st
             "tried": overview.count("tried"), "tries": overview.tries,
         },
         "exercises": [_record(standing) for standing in overview.standings],
-        "runs": [asdict(run) for run in runs],
+        "runs": [asdict(run) | {"exercise_now": names.get(run.key)} for run in runs],
     }  # fmt: skip
 
 
 def _record(standing: Standing) -> dict[str, Any]:
-    best, fastest = standing.best, standing.fastest
+    best, fastest, moved = standing.best, standing.fastest, standing.moved
     return {
-        **asdict(standing.place),
+        "course": standing.place.keys[0][0],
+        "name": standing.place.name,
+        "number": standing.place.number,
+        "chapter": standing.place.chapter,
         "state": standing.state,
         "tries": standing.tries,
         "hints_seen": standing.hints_seen,
@@ -178,16 +219,19 @@ def _record(standing: Standing) -> dict[str, Any]:
         "gpu": fastest.gpu if fastest else None,
         "passed_at": standing.passed_at,
         "last_at": standing.last_at,
+        "passed_as": {"name": moved.exercise, "version": moved.course_version} if moved else None,
     }
 
 
-def runs_csv(runs: Sequence[Run]) -> str:
+def runs_csv(overview: ProgressSummary, runs: Sequence[Run]) -> str:
     """Return every run as a line of CSV, after a header line."""
-    file = StringIO()
+    file, names = StringIO(), overview.names()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow((*COLUMNS, "exercise_now"))
     for run in runs:
-        writer.writerow(_cell(value) if isinstance(value, str) else value for value in astuple(run))
+        writer.writerow(
+            _cell(value) if isinstance(value, str) else value for value in (*astuple(run), names.get(run.key))
+        )
     return file.getvalue()
 
 

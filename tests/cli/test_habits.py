@@ -59,7 +59,7 @@ catalog_of = cache(load_catalog)
 
 def graded(name: str, verdict: str = "pass", *courses: Path, score: int = 80) -> None:
     one = catalog_of(courses).find(name)
-    progress().record(Run(now(), *key_of(one), verdict, score, 80, "sim"))
+    progress().record(Run(now(), *key_of(one)[:2], verdict, score, 80, "sim"))
 
 
 # ---------------------------------------------------------------------------------------------------------------- hint

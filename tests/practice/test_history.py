@@ -7,7 +7,7 @@ import pytest
 from grader.practice.history import Following, following
 from grader.practice.progress import Run
 
-KEYS = tuple(("", name) for name in "abcdef")
+STEPS = tuple((("", name, 1),) for name in "abcdef")
 
 
 def passes(names: str) -> list[Run]:
@@ -31,23 +31,33 @@ def passes(names: str) -> list[Run]:
     ],
 )
 def test_next_is_the_first_open_one_behind_the_one_passed_last(passed, following_name, after, open_before):
-    found = following(KEYS, passes(passed), lambda at: True)
-    assert (None if found.at is None else KEYS[found.at][1]) == following_name
+    found = following(STEPS, passes(passed), lambda at: True)
+    assert (None if found.at is None else STEPS[found.at][0][1]) == following_name
     assert (found.after.exercise if found.after else None) == after
     assert found.open_before == open_before
 
 
 def test_exercise_that_this_machine_cannot_grade_is_passed_over_and_not_counted_as_open():
-    assert following(KEYS, passes("c"), lambda at: KEYS[at][1] not in "ad") == Following(4, passes("c")[0], 1)
-    assert following(KEYS, passes("abcde"), lambda at: at < 5) == Following(None)
+    assert following(STEPS, passes("c"), lambda at: STEPS[at][0][1] not in "ad") == Following(4, passes("c")[0], 1, "c")
+    assert following(STEPS, passes("abcde"), lambda at: at < 5) == Following(None)
 
 
 def test_same_name_in_another_course_is_another_exercise():
     elsewhere = Run("2026-11-21T17:05:30Z", "/other", "a", "pass", 80, 80, "sim")
-    assert following(KEYS, [elsewhere], lambda at: True).at == 0
+    assert following(STEPS, [elsewhere], lambda at: True).at == 0
 
 
 def test_machine_is_not_asked_about_what_does_not_matter():
     asked = []
-    following(KEYS, passes("ab"), lambda at: asked.append(at) or True)
+    following(STEPS, passes("ab"), lambda at: asked.append(at) or True)
     assert asked == [2]
+
+
+MOVED = ((("", "a", 2), ("", "a", 1)), (("", "b", 2),), (("", "c", 2), ("", "b", 1)), (("", "d", 2),))
+"""Version 2 of a course: b is new, and what version 1 called b is now c."""
+
+
+def test_pass_of_an_older_version_counts_for_what_the_step_is_called_now():
+    found = following(MOVED, passes("b"), lambda at: True)
+    assert (found.at, found.after, found.name, found.open_before) == (3, passes("b")[0], "c", 2)
+    assert following(MOVED, passes("ab"), lambda at: at < 3).at == 1

@@ -41,7 +41,7 @@ def test_what_is_recorded_is_read_back(progress, told):
     assert progress.record(a_run("reduce_v3", "wrong"))
     assert progress.runs() == (run, a_run("reduce_v3", "wrong"))
     assert progress.last() == a_run("reduce_v3", "wrong")
-    assert progress.passed() == {("", "vector_add")}
+    assert progress.passed() == {("", "vector_add", 1)}
     assert told == []
 
 
@@ -123,6 +123,44 @@ def test_older_file_is_brought_up_to_date_with_its_runs(progress, monkeypatch):
     monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS, ("ALTER TABLE runs ADD COLUMN mood TEXT",)))
     assert progress.runs() == (a_run(),)
     assert version(progress.path) == len(MIGRATIONS) + 1
+
+
+@pytest.fixture
+def first_version(progress, monkeypatch):
+    """A file as the first warpgrade wrote it, with a pass and a hint."""
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "MIGRATIONS", MIGRATIONS[:1])
+        with sqlite3.connect(progress.path if database._once(progress.path, lambda db: 1, write=True) else "") as file:
+            file.execute(
+                "INSERT INTO runs (at, course, exercise, verdict, score, max_score, backend)"
+                " VALUES ('2026-11-21T17:05:30Z', '', 'vector_add', 'pass', 80, 80, 'sim')"
+            )
+            file.execute("INSERT INTO hints (at, course, exercise, number) VALUES ('', '', 'vector_add', 2)")
+        file.close()
+    assert version(progress.path) == 1
+    return progress
+
+
+def test_what_was_stored_before_courses_had_versions_is_of_version_1(first_version, told):
+    assert first_version.runs() == (a_run(course_version=1),)
+    assert first_version.hints_seen() == {("", "vector_add", 1): 2}
+    assert first_version.record(a_run(course_version=2))
+    assert first_version.passed() == {("", "vector_add", 1), ("", "vector_add", 2)}
+    assert told == []
+
+
+def test_older_file_that_may_only_be_read_is_read_and_stays_as_it_is(first_version, told, monkeypatch):
+    content = first_version.path.read_bytes()
+    connect = sqlite3.connect
+
+    def connected(path, **more):
+        return connect(path if path == ":memory:" else f"file:{path}?mode=ro", uri=True, **more)
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    assert first_version.runs() == (a_run(),)
+    assert not first_version.record(a_run())
+    assert ["readonly database" in message for message in told] == [True]
+    assert first_version.path.read_bytes() == content
 
 
 def test_step_that_fails_halfway_leaves_the_file_as_it_was(progress, monkeypatch):

@@ -10,12 +10,19 @@ from io import StringIO
 import pytest
 
 from grader.practice.progress import COLUMNS, Run
-from grader.practice.standings import PlacedExercise, progress_document, runs_csv, summary, table_lines
+from grader.practice.standings import (
+    PlacedExercise,
+    moved_sentences,
+    progress_document,
+    runs_csv,
+    summary,
+    table_lines,
+)
 
 PLACES = [
-    PlacedExercise("", "vector_add", 102, "01_basics"),
-    PlacedExercise("", "hello", 103, "01_basics"),
-    PlacedExercise("", "reduce_v3", 403, "04_reduction"),
+    PlacedExercise((("", "vector_add", 1),), 102, "01_basics"),
+    PlacedExercise((("", "hello", 1),), 103, "01_basics"),
+    PlacedExercise((("", "reduce_v3", 1),), 403, "04_reduction"),
 ]
 
 
@@ -34,7 +41,7 @@ RUNS = [
 
 
 def test_standing_has_the_best_run_the_first_pass_and_the_number_of_tries():
-    vector_add, hello, reduce_v3 = summary(PLACES, RUNS, {("", "vector_add"): 2}).standings
+    vector_add, hello, reduce_v3 = summary(PLACES, RUNS, {("", "vector_add", 1): 2}).standings
     assert (vector_add.state, vector_add.tries, vector_add.hints_seen) == ("passed", 4, 2)
     assert vector_add.best == vector_add.fastest == RUNS[2]
     assert (vector_add.passed_at, vector_add.last_at) == (RUNS[1].at, RUNS[3].at)
@@ -93,19 +100,80 @@ def test_document_has_every_exercise_and_every_run():
         "course": "", "name": "vector_add", "number": 102, "chapter": "01_basics", "state": "passed", "tries": 4,
         "hints_seen": 0, "best_score": 100, "max_score": 100, "best_fraction_of_peak": 0.71, "gpu": "NVIDIA H200",
         "passed_at": "2026-11-02T12:00:00Z", "last_at": "2026-11-04T12:00:00Z",
+        "passed_as": None,
     }  # fmt: skip
     assert document["exercises"][1]["best_score"] is None
     assert len(document["runs"]) == len(RUNS)
-    assert tuple(document["runs"][0]) == COLUMNS
+    assert tuple(document["runs"][0]) == (*COLUMNS, "exercise_now")
 
 
 def test_csv_is_read_back_as_it_was():
-    rows = list(csv.DictReader(StringIO(runs_csv(RUNS))))
+    rows = list(csv.DictReader(StringIO(runs_csv(summary(PLACES, RUNS, {}), RUNS))))
     assert [row["verdict"] for row in rows] == [run.verdict for run in RUNS]
     assert rows[2]["fraction_of_peak"] == "0.71"
     assert rows[0]["gpu"] == ""
 
 
 def test_text_that_a_spreadsheet_would_compute_is_quoted():
-    (row,) = csv.DictReader(StringIO(runs_csv([run("=1+1", "pass", course='@evil,"x"\ny')])))
+    evil = run("=1+1", "pass", course='@evil,"x"\ny')
+    (row,) = csv.DictReader(StringIO(runs_csv(summary([], [evil], {}), [evil])))
     assert (row["exercise"], row["course"]) == ("'=1+1", '\'@evil,"x"\ny')
+
+
+# ---------------------------------------------------------------------------------------- a course of a second version
+
+STEPS = [
+    PlacedExercise((("", "sum_v1", 2), ("", "sum_v1", 1)), 401, "04_sums"),
+    PlacedExercise((("", "sum_v2", 2),), 402, "04_sums"),
+    PlacedExercise((("", "sum_v3", 2), ("", "sum_v2", 1)), 403, "04_sums"),
+    PlacedExercise((("", "sum_v4", 2), ("", "sum_v3", 1)), 404, "04_sums"),
+]
+"""sum_v2 is new; what version 1 called sum_v2 and sum_v3 is now one further. Its sum_v4 is gone."""
+GONE = {("", "sum_v4", 1)}
+
+
+def states(runs: list[Run]) -> str:
+    return " ".join(standing.state for standing in summary(STEPS, runs, {}, gone=GONE).standings)
+
+
+def test_old_pass_counts_for_the_step_and_not_for_the_one_that_has_its_name_now():
+    assert states([run("sum_v2", "pass")]) == "new new passed new"
+    assert states([run("sum_v2", "pass", course_version=2)]) == "new passed new new"
+    assert states([run("sum_v1", "pass")]) == "passed new new new"  # its name has not changed
+    assert states([run("sum_v4", "pass")]) == "new new new new"
+
+
+def test_hints_and_tries_go_with_the_step():
+    found = summary(STEPS, [run("sum_v2", "wrong"), run("sum_v3", "pass", course_version=2)], {("", "sum_v2", 1): 3})
+    assert [(standing.tries, standing.hints_seen) for standing in found.standings] == [(0, 0), (0, 0), (2, 3), (0, 0)]
+
+
+def test_progress_says_which_step_an_old_pass_counts_for():
+    def sentences(*runs: Run) -> list[str]:
+        return list(moved_sentences(summary(STEPS, runs, {}, gone=GONE)))
+
+    v2, v3 = run("sum_v2", "pass"), run("sum_v3", "pass")
+    assert sentences(v2) == ["Your pass of version 1's sum_v2 counts for sum_v3: the step has that name now."]
+    assert sentences(v2, v3) == [
+        "Your passes of version 1 count under the current names: sum_v2 for sum_v3 and sum_v3 for sum_v4."
+    ]
+    assert sentences(run("sum_v1", "pass"), run("sum_v2", "wrong")) == []
+    assert sentences(v2, run("sum_v3", "pass", course_version=2)) == []  # passed again since
+    assert sentences(run("sum_v4", "pass")) == ["The course no longer has version 1's sum_v4, which you passed."]
+
+
+def test_run_of_a_step_that_is_gone_is_not_of_another_course():
+    found = summary(STEPS, [run("sum_v4", "pass"), run("twice", "pass", course="/teacher")], {}, gone=GONE)
+    assert found.elsewhere == 1
+
+
+def test_other_tools_get_the_name_of_then_and_the_name_of_now():
+    runs = [run("sum_v2", "pass"), run("sum_v4", "pass")]
+    found = summary(STEPS, runs, {}, gone=GONE)
+    document = progress_document(found, runs)
+    assert [(row["exercise"], row["course_version"], row["exercise_now"]) for row in document["runs"]] == [
+        ("sum_v2", 1, "sum_v3"),
+        ("sum_v4", 1, None),
+    ]
+    assert [row["passed_as"] for row in document["exercises"]] == [None, None, {"name": "sum_v2", "version": 1}, None]
+    assert [row["exercise_now"] for row in csv.DictReader(StringIO(runs_csv(found, runs)))] == ["sum_v3", ""]

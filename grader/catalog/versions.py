@@ -1,0 +1,163 @@
+"""A course's version, and the steps that older versions had under other names: the file ``course.toml``.
+
+    version = 2
+
+    [[moved]]
+    version = 1           # the last version with the old name
+    from = "reduce_v9"
+    to = "reduce_v10"     # without it, the step is not in the course any more
+
+It is beside the exercises; a course without it is of version 1. `grade dev move` writes it, with the lines of the old
+stub (`grader.catalog.begun`). A step that is not named keeps its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from grader.errors import UsageError
+from grader.frozen import dataclass
+
+FILE = "course.toml"
+
+
+@dataclass(frozen=True)
+class OldFile:
+    """The lines of an old stub and of its solution, as hashes that `grader.catalog.begun` makes."""
+
+    stub: frozenset[str]
+    solution: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Move:
+    """What became of a step of one version in the next one."""
+
+    version: int  # the last one with the old name
+    name: str
+    to: str | None  # None: it is not in the next version
+    files: Mapping[str, OldFile] = field(default_factory=dict)  # by suffix: ".cu", and ".py" of a host exercise
+
+
+@dataclass(frozen=True)
+class CourseVersions:
+    """The current version of a course, and the moves that led to it."""
+
+    version: int = 1
+    moves: tuple[Move, ...] = ()
+
+    def now(self, name: str, version: int) -> str | None:
+        """The current name of a step that an older version called ``name``; None if the course no longer has it."""
+        for at in range(version, self.version):
+            move = self.move(name, at)
+            if move is not None:
+                if move.to is None:
+                    return None
+                name = move.to
+        return name
+
+    def move(self, name: str, version: int) -> Move | None:
+        """The move of this name from this version to the next one; None if the step kept its name."""
+        return next((move for move in self.moves if (move.name, move.version) == (name, version)), None)
+
+    def former(self, name: str) -> tuple[tuple[str, int], ...]:
+        """The names of a step in all versions, the current one first, each with its version."""
+        names, found = {name}, [(name, self.version)]
+        for version in range(self.version - 1, 0, -1):
+            came = {move.name for move in self.moves if move.version == version and move.to in names}
+            names = came | {kept for kept in names if self.move(kept, version) is None}
+            found += [(old, version) for old in sorted(names)]
+        return tuple(found)
+
+    def gone(self) -> frozenset[tuple[str, int]]:
+        """The steps that are no longer in the course, each with its version."""
+        older = ((move.name, version) for move in self.moves for version in range(1, move.version + 1))
+        return frozenset(step for step in older if self.now(*step) is None)
+
+
+@cache
+def versions_at(exercises: Path) -> CourseVersions:
+    """The versions of the course whose exercises are in this folder. Raises UsageError for a ``course.toml`` that
+    cannot be read or is not valid.
+    """
+    path = exercises / FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return CourseVersions()
+    except (OSError, UnicodeError) as error:
+        raise _bad(path, error) from None
+    from tomllib import loads
+
+    try:
+        data = loads(text)
+        version = _version(data.get("version", 1))
+        moves = tuple(_move(entry, version) for entry in data.get("moved", []))
+        names = [(move.name, move.version) for move in moves]
+        if len(set(names)) < len(names):
+            raise ValueError("it names a step of one version twice")
+        return CourseVersions(version, moves)
+    except (ValueError, TypeError, AttributeError, KeyError) as error:  # of TOML, too
+        raise _bad(path, f"{error} is missing" if isinstance(error, KeyError) else error) from None
+
+
+def _bad(path: Path, why: object) -> UsageError:
+    return UsageError(f"{path}: {why}", code="bad_course", hint="docs/design/027-course-versions.md says what it holds")
+
+
+def _version(value: object) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError(f"the version must be 1 or more, not {value!r}")
+    return value
+
+
+def _move(entry: Mapping[str, Any], newest: int) -> Move:
+    version = _version(entry["version"])
+    if version >= newest:
+        raise ValueError(f"a step is said to have moved after version {version}, but that is not an older one")
+    files = {
+        suffix: OldFile(frozenset(entry[stub].split()), frozenset(entry.get(solution, "").split()))
+        for suffix, (stub, solution) in LINES.items()
+        if stub in entry
+    }
+    to = entry.get("to")
+    return Move(version, str(entry["from"]), None if to is None else str(to), files)
+
+
+LINES = {".cu": ("stub", "solution"), ".py": ("host_stub", "host_solution")}
+"""The keys of a moved step's lines, by the suffix of the file."""
+
+
+_SAYS_VERSION = r"^version *=.*$"
+
+
+def write_versions(exercises: Path, versions: CourseVersions) -> Path:
+    """Write ``course.toml`` and return its path; what a person wrote above the moves stays."""
+    path = exercises / FILE
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    head = f"\n{before}".partition("\n[[moved]]")[0].strip("\n")
+    if not re.search(_SAYS_VERSION, head, re.MULTILINE):
+        head = f"version = 1\n{head}".strip("\n")
+    head = re.sub(_SAYS_VERSION, f"version = {versions.version}", head, count=1, flags=re.MULTILINE)
+    text = f"{head}\n" + "".join(f"\n[[moved]]\n{_text(move)}" for move in versions.moves)
+    path.write_text(text, encoding="utf-8")
+    versions_at.cache_clear()
+    return path
+
+
+def _text(move: Move) -> str:
+    lines = [f"version = {move.version}", f'from = "{move.name}"']
+    lines += [f'to = "{move.to}"'] if move.to is not None else []
+    for suffix, keys in LINES.items():
+        if suffix in move.files:
+            old = move.files[suffix]
+            lines += [
+                f"{key} = '{' '.join(sorted(hashes))}'"
+                for key, hashes in zip(keys, (old.stub, old.solution), strict=True)
+            ]
+    return "\n".join(lines) + "\n"
