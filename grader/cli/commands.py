@@ -132,9 +132,16 @@ def list_exercises() -> None:
     """
 
 
-@command("course.show_statement", NAME, NO_COLOR, COURSE)
+@command(
+    "course.show_statement", NAME,
+    click.option("--full", is_flag=True, help="Also show what to do about each report."), NO_COLOR, COURSE,
+)  # fmt: skip
 def show() -> None:
-    """Show the statement of an exercise."""
+    """Show the statement of an exercise, or the page of a ladder.
+
+    It ends with the task. The table of reports and their causes, which a submission that does not pass needs, is shown
+    with --full.
+    """
 
 
 @command(

@@ -15,6 +15,7 @@ import click
 
 from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog, is_number, load_catalog
+from grader.catalog.statements import parts_of
 from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, screen, wrapped
@@ -194,8 +195,11 @@ def chapter_title(chapter: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------- show
 
 
-def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int:
-    """Print the rendered statement of an exercise, or the page of a ladder, and the next commands."""
+def show_statement(name: str, courses: Sequence[Path], *, full: bool, no_color: bool) -> int:
+    """Print the rendered statement of an exercise, or the page of a ladder, and the next commands.
+
+    The causes of each report, at a statement's end, are for somebody who has one: they are printed if it is ``full``.
+    """
     catalog = load(courses)
     steps = [
         entry for entry in catalog.exercises if entry.ladder_page is not None and entry.exercise.ladder == name.strip()
@@ -204,8 +208,12 @@ def show_statement(name: str, courses: Sequence[Path], *, no_color: bool) -> int
     page = entry.ladder_page if steps else entry.statement
     if page is None or not page.is_file():
         raise UsageError(f"{entry.name} has no statement at {entry.statement}", code="bad_exercise")
-    statement = shown_statement(page.read_text(encoding="utf-8", errors="replace"), no_color=no_color)
-    print_paged(statement, f"`grade show {entry.name}` explains its first step." if steps else _next_commands(entry))
+    text = page.read_text(encoding="utf-8", errors="replace")
+    task, causes = (text, "") if full or steps else parts_of(text)
+    closing = f"`grade show {entry.name}` explains its first step." if steps else _next_commands(entry)
+    if causes:
+        closing += f" `grade show {entry.name} --full` also explains each report."
+    print_paged(shown_statement(task, no_color=no_color), closing)
     return 0
 
 

@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from grader.catalog.statements import CAUSES, parts_of
 from grader.text import counted
 
-PARTS = ("The question", "Before and after", "Predict", "The task", "If it does not pass")
+PARTS = ("The question", "Before and after", "Predict", "The task", CAUSES)
 MOST_WORDS = 650
 MOST_VALUES = 8
 MOST_DIFF_LINES = 12
@@ -66,7 +67,7 @@ def has_form(text: str) -> bool:
 
 def form_of(text: str) -> Form:
     """Count a statement's words and values, and compare it with the form."""
-    before = re.split(rf"^## {PARTS[-1]}", text, maxsplit=1, flags=re.MULTILINE)[0]
+    before, _ = parts_of(text)
     pages = _blank(_GENERATED, before)
     prose = _blank(_TABLE, _blank(_COMMENT, _blank(_FENCE, pages)))
     words = sum(any(map(str.isalnum, word)) for word in prose.split())
@@ -107,7 +108,7 @@ def _at(text: str, match: re.Match[str]) -> str:
 
 def _too_many(words: int, values: int) -> Iterator[str]:
     if words > MOST_WORDS:
-        yield f'{words} words before "{PARTS[-1]}"; at most {MOST_WORDS} are read'
+        yield f'{words} words before "{CAUSES}"; at most {MOST_WORDS} are read'
     if values > MOST_VALUES:
         yield f"{values} measured or computed values in its prose; at most {MOST_VALUES} are remembered"
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from grader.catalog.statements import CAUSES, parts_of
 from grader.exercise import Exercise
 from grader.findings.kinds import RANKS, is_likely_cause, kind_of
 from grader.grading.hints import EVERY_ELEMENT, OF_ALL_BLOCKS, SAME_WORK
@@ -14,7 +15,6 @@ from grader.grading.records import Request
 from grader.text import listed, safe
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
 
-CAUSES = "If it does not pass"  # the statement's heading above its table of reports and their meaning
 BARRIER = "Put a barrier between the two accesses. "
 SAVE = "save it: `grade watch` grades it then"
 THE_FILE = "the file"
@@ -243,10 +243,9 @@ def _table(request: Request, word: str) -> str:
     """A reference to the statement's row for the verdict word; "" if there is none."""
     stub = request.submission.stub
     statement = (content_of(stub and stub.parent / "README.md") or b"").decode(errors="replace")
-    rows = statement.partition(f"\n## {CAUSES}")[2]
-    if f"\n| `{word}`" not in rows:
+    if f"\n| `{word}`" not in parts_of(statement)[1]:
         return ""
-    return f'`grade show {request.exercise.name}` lists causes of `{word}` at its end, under "{CAUSES}". '
+    return f'`grade show {request.exercise.name} --full` lists causes of `{word}` at its end, under "{CAUSES}". '
 
 
 def _sentence(text: str) -> str:

@@ -333,6 +333,28 @@ def test_show_renders_the_statement(run, here, course, tmp_path):
     assert "`grade start twice_it` copies the stub here" in out
 
 
+def test_show_ends_with_the_task_and_full_adds_the_causes(run, here, course, tmp_path):
+    course("long_one", 9003, "# Long\n\nDo it.\n\n## If it does not pass\n\nCauses.\n\n<!-- claim: stub x = 1 -->\n")
+    code, out, _ = run("show", "long_one", "--course", tmp_path / "course")
+    assert code == 0
+    assert "Do it." in out
+    assert "Causes." not in out
+    assert "`grade show long_one --full` also explains each report." in " ".join(out.split())
+    _, out, _ = run("show", "long_one", "--full", "--course", tmp_path / "course")
+    assert "Do it." in out
+    assert "Causes." in out
+    assert "--full" not in out
+
+
+def test_a_statement_without_causes_and_a_ladders_page_are_shown_whole(run, here, course, tmp_path):
+    assert "--full" not in run("show", "twice_it", "--course", tmp_path / "course")[1]
+    assert run("show", "reduce", "--full")[1] == run("show", "reduce")[1]
+
+
+def test_help_of_an_exercise_takes_the_options_of_show(run, here):
+    assert run("help", "vector_add", "--full")[1] == run("show", "vector_add", "--full")[1]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
 @pytest.mark.parametrize(("lines", "paged"), [(10, True), (400, False)])
 def test_statement_longer_than_the_screen_goes_through_the_pager(tmp_path, lines, paged):

@@ -48,10 +48,10 @@ def test_show_names_the_file_to_edit(tmp_path, monkeypatch, capsys):
     one = next(one for one in HOST if [path.suffix for path in to_edit(one)] == [".py"])
     monkeypatch.chdir(tmp_path)
     start_exercise(one.name, (), force=False)
-    show_statement(one.name, (), no_color=True)
+    show_statement(one.name, (), full=False, no_color=True)
     assert f"Edit ./{one.name}_host.py; `grade {one.name}` grades it." in " ".join(capsys.readouterr().out.split())
     (tmp_path / f"{one.name}_host.py").unlink()
-    show_statement(one.name, (), no_color=True)
+    show_statement(one.name, (), full=False, no_color=True)
     assert f"`grade start {one.name}` copies the stub here" in " ".join(capsys.readouterr().out.split())
 
 
