@@ -63,7 +63,6 @@ NOT_YET_IN_THE_FORM = [
     "bank_conflicts",
     "cluster_reduce",
     "coalescing_offset",
-    "coalescing_stride",
     "cooperative_grid",
     "cuda_graph",
     "divergence",
