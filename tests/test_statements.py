@@ -59,7 +59,6 @@ def test_the_hints_of_streams_events_build_what_its_line_asks_for() -> None:
 
 NOT_YET_IN_THE_FORM = [
     "allreduce_ring",
-    "aos_to_soa",
     "bank_conflicts",
     "cluster_reduce",
     "coalescing_offset",
