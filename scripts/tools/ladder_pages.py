@@ -1,13 +1,14 @@
-"""The generated parts of a ladder's page: table and plot."""
+"""The generated parts of a ladder's page: the table, and its pictures with the files that they are in."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 
+from ladder_pictures import peak_in_words, plot, plot_in_words, roofline, roofline_in_words
 from ladder_steps import Report, Step, Timed, comparable, libraries
 
 from grader.backends.gpu.faults import size_in_words
@@ -50,26 +51,46 @@ OF_OPERATIONS = (
     Column("occupancy", "occupancy", 0, "by registers and shared memory, on the simulated sm_80"),
     Column("registers", "registers", 0, "of a thread, there"),
 )
-_UNCROSSED = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1}}  # a library's line goes behind the words
-UNITS = {"fp32": "fp32", "fp16_tensor": "fp16 tensor", "int8": "int8 dp4a"}
 
 
 # -------------------------------------------------------------------------------------------------- filling the markers
 
 
 def write_page(name: str, folder: Path, steps: Sequence[Step], report: Report) -> None:
-    """Put the table and the plot into the page of a ladder."""
+    """Put the table and the pictures into the page of a ladder."""
     path = folder / f"{name}.md"
     if not path.is_file():
         raise SystemExit(f"{path} is missing: write its story, with the markers of a generated part")
-    text = path.read_text()
-    measured = any(step.timed for step in steps)
-    picture = f"![{alternative(steps)}]({name}.svg)" if measured else not_yet(report)
-    for part, content in (("table", table(steps, report)), ("plot", picture)):
+    files = with_pictures(path, filled(path.read_text(), "table", table(steps, report), path), steps, report)
+    for file, text in files.items():
+        file.write_text(text)
+
+
+def with_pictures(path: Path, text: str, steps: Sequence[Step], report: Report) -> dict[Path, str]:
+    """The page with its pictures between their markers, and the files of the pictures."""
+    if not any(step.timed for step in steps):
+        for part in PICTURES:
+            text = filled(text, part, not_yet(report), path)
+        return {path: text}
+    files = {}
+    for part, (ending, draw, told, below) in PICTURES.items():
+        file = path.with_name(f"{path.stem}{ending}.svg")
+        files[file] = draw(steps, report)
+        content = "\n\n".join(filter(None, [f"![{told(steps, report)}]({file.name})", below]))
         text = filled(text, part, content, path)
-    if measured:
-        plot(steps, folder / f"{name}.svg")
-    path.write_text(text)
+    return {path: text, **files}
+
+
+OF_TRAFFIC = (
+    "The bytes are those that the task has to move, each array once; the traffic of DRAM was not measured. So all\n"
+    "steps are on one vertical line."
+)
+Drawn = Callable[[Sequence[Step], Report], str]
+PICTURES: Mapping[str, tuple[str, Drawn, Drawn, str]] = {
+    "plot": ("", lambda steps, _: plot(steps), lambda steps, _: plot_in_words(steps), ""),
+    "roofline": ("-roofline", roofline, roofline_in_words, OF_TRAFFIC),
+}
+"""Each part of a page that is a picture: the ending of its file, what draws it, its words, and what stands below it."""
 
 
 def filled(text: str, part: str, content: str, path: Path) -> str:
@@ -147,7 +168,7 @@ def _head(steps: Sequence[Step], report: Report) -> str:
     size = size_in_words(steps[0].entry.exercise.timed or {})
     measured = any(step.timed for step in steps)
     words = f"{report['gpu']['name']}, {report['date']}, {size}." if measured else not_yet(report)
-    peak = "" if steps[0].of_bytes else _peak(steps)
+    peak = "" if steps[0].of_bytes else peak_in_words(steps)
     return f"{words} Fractions are of {peak}." if peak else words
 
 
@@ -211,58 +232,3 @@ def figure(value: float) -> str:
     if isnan(value):
         return NOTHING
     return in_words(float(round(value)) if value >= 10 else round(value, 2))
-
-
-# ------------------------------------------------------------------------------------------------------------- the plot
-
-
-def alternative(steps: Sequence[Step]) -> str:
-    """The plot in words, for those who do not see it."""
-    what = "peak bandwidth" if steps[0].of_bytes else _peak(steps)
-    told = ", ".join(f"{step.name} {step.timed.fraction:.2f}" for step in steps if step.timed)
-    marks = "".join(f"; {name}: {fraction:.2f}" for name, fraction in _marks(steps))
-    return f"Fraction of {what}: {told}{marks}"
-
-
-def _peak(steps: Sequence[Step]) -> str:
-    """E.g. "the fp32 peak, 66.9 TFLOP/s"; "" where nothing was measured."""
-    peak = next((step.row.peak for step in steps if step.row.peak), None)
-    unit = UNITS.get(steps[0].unit, steps[0].unit)
-    return "" if peak is None else f"the {unit} peak, {peak / 1e12:.4g} T{steps[0].counts}/s"
-
-
-def _marks(steps: Sequence[Step]) -> list[tuple[str, float]]:
-    """The libraries that reach a fraction of the same peak."""
-    if steps[0].of_bytes:
-        return []
-    found = ((name, times[0]) for name, times in libraries(steps).items())
-    return [(name, timed.fraction) for name, timed in found if timed and timed.fraction and comparable(timed)]
-
-
-def plot(steps: Sequence[Step], path: Path) -> None:
-    """One bar for each step, of the peak, and a line for each library; the same input gives the same file."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    mpl.rcParams |= {"svg.hashsalt": "warpgrade", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11}
-    from matplotlib import pyplot
-
-    marks = _marks(steps)
-    figure, axes = pyplot.subplots(figsize=(7.2, 0.42 * (len(steps) + len(marks)) + 0.9), layout="constrained")
-    fractions = [step.timed.fraction or 0.0 if step.timed else 0.0 for step in steps]
-    axes.barh([step.name for step in steps], fractions, color="#2f7d4f", height=0.62)
-    for at, (step, fraction) in enumerate(zip(steps, fractions, strict=True)):
-        words = f"{fraction:.3f}" if step.timed else "not yet"
-        axes.text(fraction + 0.01, at, words, va="center", **_UNCROSSED if marks else {})
-    for above, (name, fraction) in enumerate(marks, 1):
-        axes.plot([fraction, fraction], [len(steps) - 0.5, -above], color="#b3541e", linewidth=1.5, zorder=0)
-        side, end = (-0.01, "right") if fraction > 0.5 else (0.01, "left")
-        axes.text(fraction + side, -above, f"{name} {fraction:.3f}", va="center", ha=end, color="#b3541e")
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1.08)
-    axes.set_xlabel("fraction of peak" if steps[0].of_bytes else f"fraction of {_peak(steps)}")
-    axes.axvline(1.0, color="#777777", linewidth=1, linestyle="--")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, metadata={"Date": None, "Creator": None}, transparent=False)
-    pyplot.close(figure)
-    path.write_text("\n".join(line.rstrip() for line in path.read_text().splitlines()) + "\n")

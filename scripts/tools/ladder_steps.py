@@ -41,12 +41,28 @@ class Timed:
 
 
 @dataclass(frozen=True)
+class Ceiling:
+    """The rate that a kernel of nothing but accesses, or nothing but arithmetic, reached beside the solutions."""
+
+    name: str
+    rate: float
+
+
+@dataclass(frozen=True)
 class Row:
-    """What the bench has of a solution at one size; ``timed`` is None where it was not measured."""
+    """What the bench has of a solution at one size; ``timed`` is None where it was not measured.
+
+    Its point on the roofline is there if its work has operations: ``intensity`` in operations for each byte that has
+    to move, and the peak of ``compute`` beside that of ``bandwidth``.
+    """
 
     timed: Timed | None = None
     peak: float | None = None
     libraries: tuple[tuple[str, Timed], ...] = ()
+    ceiling: Ceiling | None = None
+    bandwidth: float = nan
+    compute: float | None = None
+    intensity: float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,29 @@ class Step:
     def counts(self) -> str:
         """What its rate counts: B, FLOP or OP."""
         return counts(self.unit)
+
+    @property
+    def operation(self) -> str:
+        """What the roofline counts: FLOP or OP; a task without arithmetic moves its elements."""
+        if self.row.intensity is None:
+            return "element"
+        return "FLOP" if self.of_bytes else self.counts
+
+    @property
+    def intensity(self) -> float:
+        """Operations, or elements, for each byte that has to move: each array once."""
+        if self.row.intensity is not None:
+            return self.row.intensity
+        exercise, size = self.entry.exercise, self.entry.exercise.timed or {}
+        elements = max(element_count(array, size) for array in exercise.inputs)
+        return elements / float(evaluate(exercise.work.bytes, size))
+
+    @property
+    def operations_per_s(self) -> float:
+        """The rate on the roofline."""
+        if self.timed is None:
+            return nan
+        return self.timed.rate * self.intensity if self.of_bytes else self.timed.rate
 
     @cached_property
     def amount(self) -> float:
@@ -119,7 +158,28 @@ def _row(row: Mapping[str, Any], measured: Mapping[str, Any]) -> Row:
         (entry["name"], Timed(entry["seconds"], rate * seconds / entry["seconds"], entry["fraction"]))
         for entry in row["libraries"]
     )
-    return Row(Timed(seconds, rate, measured["fraction_of_peak"]), measured["peak"], libraries)
+    roof = measured.get("roof") or {}
+    return Row(
+        Timed(seconds, rate, measured["fraction_of_peak"]), measured["peak"], libraries, _ceiling(row),
+        roof.get("bandwidth", measured["peak"]), roof.get("compute"), roof.get("intensity"),
+    )  # fmt: skip
+
+
+def _ceiling(row: Mapping[str, Any]) -> Ceiling | None:
+    found = (row["measured"] or {}).get("ceiling")
+    return Ceiling(row["ceiling_name"], found) if found else None
+
+
+def ceilings(report: Report, counted: str, peak: float | None = None) -> dict[str, Ceiling]:
+    """The ceilings of one kind of work, or only those below one peak, by name: the highest one of each name."""
+    found: dict[str, Ceiling] = {}
+    for row in report["rows"]:
+        measured, one = row["measured"], _ceiling(row)
+        if one is None or measured["unit"] != counted or peak not in (None, measured["peak"]):
+            continue
+        if one.name not in found or found[one.name].rate < one.rate:
+            found[one.name] = one
+    return found
 
 
 def libraries(steps: Sequence[Step]) -> dict[str, list[Timed | None]]:

@@ -6,8 +6,8 @@ Times and fractions are those that `grade bench [NAME…] --output docs/results/
 simulator's, at each step's simulated size, from the solutions as they are now. What was not measured says so. With
 ``--minutes`` the solutions are counted in slices: exit 3, and nothing is written, while some are left. Writes
 
-    exercises/CHAPTER/LADDER.md          the table and the plot, between their markers; the story is hand-written
-    exercises/CHAPTER/LADDER.svg         the plot
+    exercises/CHAPTER/LADDER.md          the table and the pictures, between their markers; the story is hand-written
+    exercises/CHAPTER/LADDER*.svg        the pictures, which `scripts/docs` writes, too
     docs/results/h200-ladders.md         the matrix
 """
 
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ladder_pages import write_page
+from ladder_pages import with_pictures, write_page
 from ladder_steps import Report, step_of
 
 from grader.bench.report import table as markdown_table
@@ -37,13 +37,13 @@ from grader.verdict import LaunchRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
+MEASURED = [RESULTS / "h200.json", RESULTS / "h200-gemm.json"]
 
 
 def main() -> int:
     """Write everything; the exit code is 1 where a step's predecessor passes it."""
     arguments = argparse.ArgumentParser(description="Write the ladders' pages.")
-    measured = [RESULTS / "h200.json", RESULTS / "h200-gemm.json"]
-    arguments.add_argument("--bench", type=Path, nargs="+", default=measured, help="documents of one GPU model")
+    arguments.add_argument("--bench", type=Path, nargs="+", default=MEASURED, help="documents of one GPU model")
     arguments.add_argument("--minutes", type=float, help="a slice: go on where the last one stopped")
     given = arguments.parse_args()
     report = read_reports(given.bench)
@@ -62,6 +62,17 @@ def main() -> int:
     for cell in loose:
         print(f"the solution of {cell.solution} passes {cell.step}", file=sys.stderr)
     return 1 if loose else 0
+
+
+def pages_with_pictures(texts: Mapping[Path, str]) -> dict[Path, str]:
+    """The ladders' pages with their pictures, and those; ``texts`` are pages that other parts were written into."""
+    report = read_reports(MEASURED)
+    files: dict[Path, str] = {}
+    for name, exercises in ladders(load_catalog().exercises):
+        path = exercises[0].folder.parent / f"{name}.md"
+        text = texts.get(path) or path.read_text(encoding="utf-8")
+        files |= with_pictures(path, text, [step_of(one, report, {}) for one in exercises], report)
+    return files
 
 
 def read_reports(paths: Sequence[Path]) -> Report:

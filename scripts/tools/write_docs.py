@@ -1,4 +1,4 @@
-"""Write the generated pages of docs/, then check all Markdown files: links, commands and paths that they name.
+"""Write the generated pages of docs/ and the ladders' pictures, then check all Markdown files: links, commands, paths.
 
 python scripts/tools/write_docs.py [--check]
 
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 
 from kinds_table import verdicts_page
+from ladders import pages_with_pictures
 from markdown_check import ROOT, findings, pages
 from measured import measured_pages
 from ptx_forms import ptx_forms
@@ -36,7 +37,9 @@ def main() -> int:
 def generated(*, write: bool) -> Iterator[str]:
     """Write the generated pages, or yield those that are out of date."""
     texts = {ROOT / name: make() for name, make in GENERATED.items()}
-    for path, text in {**texts, **measured_pages()}.items():
+    texts |= measured_pages()
+    texts |= pages_with_pictures(texts)
+    for path, text in texts.items():
         if write:
             path.write_text(text, encoding="utf-8")
         elif not path.is_file() or path.read_text(encoding="utf-8") != text:

@@ -32,6 +32,7 @@ def test_a_page_that_is_out_of_date_is_a_finding_and_is_written_anew(tmp_path, m
     monkeypatch.setattr(write_docs, "ROOT", tmp_path)
     monkeypatch.setattr(write_docs, "GENERATED", {"page.md": lambda: "new\n"})
     monkeypatch.setattr(write_docs, "measured_pages", dict)
+    monkeypatch.setattr(write_docs, "pages_with_pictures", lambda texts: {})
     (tmp_path / "page.md").write_text("old\n")
     assert list(write_docs.generated(write=False)) == ["page.md: out of date; scripts/docs writes it"]
     assert list(write_docs.generated(write=True)) == []
