@@ -84,8 +84,6 @@ NOT_YET_IN_THE_FORM = [
     "reduce_v8",
     "reduce_v9",
     "saxpy_grid_stride",
-    "sgemm_v3",
-    "sgemm_v4",
     "sgemm_v6",
     "sgemm_v7",
     "sgemm_v8",
