@@ -84,7 +84,6 @@ NOT_YET_IN_THE_FORM = [
     "reduce_v8",
     "reduce_v9",
     "saxpy_grid_stride",
-    "sgemm_v6",
     "sgemm_v7",
     "sgemm_v8",
     "softmax_v1",
