@@ -94,7 +94,6 @@ NOT_YET_IN_THE_FORM = [
     "transpose_v2",
     "transpose_v3",
     "unified_memory",
-    "zero_copy",
 ]
 """Statements that are older than the form of `grader.dev.statement`. The list may only become shorter."""
 
