@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Literal
 
 from grader.errors import UsageError
@@ -26,6 +27,7 @@ def grade(
     device: int = 0,
     seed: int | None = None,
     timeout_s: float | None = None,
+    predict: Mapping[str, float | str] = MappingProxyType({}),
     courses: FilePath | Sequence[FilePath] = (),
     record: bool = False,
 ) -> Verdict:
@@ -34,6 +36,7 @@ def grade(
     name:     an exercise, its number, or a unique part of its name
     file:     the file to grade; default: ./NAME.cu
     backend:  as the option --backend of the command
+    predict:  values by counters, {"sectors_per_request": 4}: `verdict.predictions` has them beside the counts
     courses:  a folder with further exercises, or several
     record:   whether the run counts for `grade progress`
 
@@ -46,6 +49,7 @@ def grade(
     """
     from grader.catalog.exercises import load_catalog
     from grader.grading.grade import grade as graded
+    from grader.grading.predictions import compared, read_predictions
     from grader.grading.services import Hardware, Task
     from grader.practice.history import next_after, recorder
     from grader.process.standard import open_closed_streams
@@ -67,6 +71,7 @@ def grade(
     folders = (courses,) if isinstance(courses, str | PathLike) else courses
     catalog = load_catalog([Path(course) for course in folders])
     entry = catalog.find(str(name))
+    predictions = read_predictions(((counter, str(value)) for counter, value in predict.items()), entry)
 
     def recorded(path: Path) -> Verdict:
         keep = recorder(entry, path) if record else lambda verdict: None
@@ -74,6 +79,7 @@ def grade(
             Task(entry, path), seed=seed, timeout_s=timeout_s, next_exercise=partial(next_after, catalog, entry)
         )
         verdict = graded(request)
+        verdict = replace(verdict, predictions=compared(predictions, entry, verdict))
         keep(verdict)
         return verdict
 

@@ -21,7 +21,10 @@ from grader.frozen import dataclass
 from grader.verdict import BACKENDS, Verdict
 
 HEIGHT = "70vh"
-USAGE = "%%grade NAME [--backend auto|gpu|sim] [--seed N] [--timeout SECONDS] [--device N] [--course DIR] [--save FILE]"
+USAGE = (
+    "%%grade NAME [--backend auto|gpu|sim] [--seed N] [--timeout SECONDS] [--device N] [--course DIR] "
+    "[--save FILE] [--predict COUNTER=VALUE]"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,6 +83,7 @@ def _options(line: str) -> argparse.Namespace:
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--course", type=Path, action="append", default=[])
     parser.add_argument("--save", type=Path)
+    parser.add_argument("--predict", action="append", default=[])
     try:
         return parser.parse_args(shlex.split(line))
     except ValueError as error:
@@ -88,12 +92,13 @@ def _options(line: str) -> argparse.Namespace:
 
 def _graded(options: argparse.Namespace, cell: str) -> GradedCell:
     from grader.api import grade
+    from grader.grading.predictions import split
     from grader.render import html, terminal
     from grader.render.json import versions
 
     verdict = grade(
         options.name, source=cell, backend=options.backend, device=options.device, seed=options.seed,
-        timeout_s=options.timeout, courses=options.course, record=True,
+        timeout_s=options.timeout, predict=dict(map(split, options.predict)), courses=options.course, record=True,
     )  # fmt: skip
     if options.save is not None:
         from grader.output import write_file

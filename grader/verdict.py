@@ -18,6 +18,9 @@ VERDICTS = (
 )  # fmt: skip
 """All verdicts; docs/verdicts.md explains each."""
 
+COUNTED = ("pass", "technique", "slow")
+"""Verdicts on right results: their reports have counters."""
+
 EXIT_CODES: Mapping[str, int] = {"pass": 0, "inconclusive": 3, "unsupported": 4, "error": 5}
 """Exit codes by verdict; the exit code of all others is 1 (not passed)."""
 
@@ -222,6 +225,18 @@ class Measurement:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """A counter's value as somebody predicted it, and as it was counted at the simulated size. It decides nothing."""
+
+    counter: str
+    per: str  # an expression over the sizes: the counter divided by its value; "" for the counter itself
+    predicted: float
+    counted: float | None = None
+    right: bool = False
+    why_not: str = ""  # why nothing was counted
+
+
+@dataclass(frozen=True)
 class Verdict:
     exercise: str
     backend: str  # "sim" | "gpu" | "sim+gpu"
@@ -245,6 +260,7 @@ class Verdict:
     timeline: Timeline | None = None  # of a host exercise: the simulated size's run, or a timed size's on a GPU
     host_counters: Mapping[str, float] = field(default_factory=dict)  # counters of the host file, from the stand-in
     failing: CaseResult | None = None  # the case of the first finding
+    predictions: tuple[Prediction, ...] = ()
 
     @property
     def passed(self) -> bool:

@@ -39,6 +39,13 @@ def test_a_course_may_be_given_alone_or_in_a_list(courses):
     assert grader.grade("scale", source="nothing", backend="sim", courses=courses).exercise == "scale"
 
 
+def test_predictions_stand_beside_the_counts():
+    predict = {"sectors_per_request": 4, "sectors/n": "3/4"}
+    right, wrong = grader.grade("vector_add", ADD.solution, backend="sim", predict=predict).predictions
+    assert (right.counted, right.right) == (4, True)
+    assert (wrong.counted, wrong.right) == (0.375, False)
+
+
 def test_text_that_utf8_cannot_hold_is_a_wrong_call():
     with pytest.raises(UsageError, match="UTF-8"):
         grader.grade("vector_add", source="// \ud800", backend="sim")
@@ -58,6 +65,7 @@ def test_text_that_utf8_cannot_hold_is_a_wrong_call():
         ({"name": "vector_add", "source": "x", "seed": -1}, "bad_option"),
         ({"name": "vector_add", "source": "x", "seed": 2**53}, "bad_option"),
         ({"name": "vector_add", "source": "x", "timeout_s": 0}, "bad_option"),
+        ({"name": "vector_add", "source": "x", "predict": {"sector": 4}}, "bad_prediction"),
         ({"name": "vector_add", "source": "x", "timeout_s": float("nan")}, "bad_option"),
     ],
 )

@@ -64,6 +64,8 @@ def test_the_cell_is_kept_in_a_file_where_that_is_asked_for(tmp_path: Path):
         ("vector_add --seed x", "invalid int value"),
         ("nothing_like_it", "there is no exercise"),
         ("'vector_add", "No closing quotation"),
+        ("vector_add --predict sector=4", "did you mean 'sectors'?"),
+        ("vector_add --predict sectors", "a prediction is COUNTER=VALUE"),
         ("vector_add --timeout nan", "must be a positive number of seconds"),
         ("vector_add --device -1", "must be 0 or more"),
         ("vector_add --backend sim --save /dev/null/x.cu", "cannot write"),

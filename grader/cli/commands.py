@@ -111,6 +111,13 @@ def command(runs: str, *options: Declared, name: str | None = None, group: click
     "--html",
     help="Also write the report as a web page: the source with its counters, pictures, the roofline.",
 )
+@click.option(
+    "--predict",
+    "predictions",
+    multiple=True,
+    metavar="COUNTER=VALUE",
+    help="Say what the simulator will count; the report compares. May be given several times.",
+)
 @click.option("--no-record", is_flag=True, help="Leave this run out of your progress.")
 @AS_JSON
 @NO_COLOR

@@ -22,7 +22,7 @@ from grader.grading.records import SourceTexts
 from grader.grading.services import Task
 from grader.output import print_json, print_line, print_text, screen, write_file
 from grader.paths import PACKAGE
-from grader.verdict import Verdict
+from grader.verdict import Prediction, Verdict
 
 if TYPE_CHECKING:
     from grader.render.drawing import Point
@@ -45,6 +45,7 @@ class GradeOptions:
     no_record: bool = False
     junit: Path | None = None
     html: Path | None = None
+    predictions: tuple[str, ...] = ()  # COUNTER=VALUE
     watched: bool = False  # called by `grade watch`, which grades again at each save
     courses: tuple[Path, ...] = ()
 
@@ -74,10 +75,11 @@ def grade_all(options: GradeOptions) -> int:
     started = perf_counter()
     catalog = load(options.courses)
     tasks = tasks_of(catalog, options)
+    predictions = _predictions(tasks, options)
     if not options.as_json:
         Thread(target=_import_the_rest, daemon=True).start()
     runs = []
-    for run in _graded(catalog, tasks, options):
+    for run in _graded(catalog, tasks, predictions, options):
         runs.append(run)
         if not options.as_json:
             _print_report(run, options, last=len(runs) == len(tasks))
@@ -188,7 +190,23 @@ def in_a_clone(entry: CourseExercise) -> bool:
 # ---------------------------------------------------------------------------------------------------------- in order
 
 
-def _graded(catalog: Catalog, tasks: Sequence[Task], options: GradeOptions) -> Iterator[GradedTask]:
+def _predictions(tasks: Sequence[Task], options: GradeOptions) -> tuple[Prediction, ...]:
+    """What the user says will be counted. Raises UsageError for what the exercise cannot have."""
+    if not options.predictions:
+        return ()
+    from grader.grading.predictions import read_predictions, split
+
+    if len(tasks) > 1:
+        raise UsageError(
+            "--predict is for one exercise, but there are several", code="bad_prediction",
+            hint="grade them one by one",
+        )  # fmt: skip
+    return read_predictions(map(split, options.predictions), tasks[0].entry)
+
+
+def _graded(
+    catalog: Catalog, tasks: Sequence[Task], predictions: Sequence[Prediction], options: GradeOptions
+) -> Iterator[GradedTask]:
     from grader.backends import starting
     from grader.gpus.detect import is_loaded
     from grader.gpus.models import simulable
@@ -199,12 +217,14 @@ def _graded(catalog: Catalog, tasks: Sequence[Task], options: GradeOptions) -> I
         gpu = options.device if options.backend != "sim" and is_loaded() else None
         starting.start_early(simulator=options.backend != "gpu" and simulable(first.requires), gpu=gpu)
     try:
-        yield from _in_order(catalog, tasks, options)
+        yield from _in_order(catalog, tasks, predictions, options)
     finally:
         starting.end_early()
 
 
-def _in_order(catalog: Catalog, tasks: Sequence[Task], options: GradeOptions) -> Iterator[GradedTask]:
+def _in_order(
+    catalog: Catalog, tasks: Sequence[Task], predictions: Sequence[Prediction], options: GradeOptions
+) -> Iterator[GradedTask]:
     from grader.grading.advice import is_untouched
     from grader.grading.grade import grade
     from grader.grading.services import Hardware
@@ -220,6 +240,10 @@ def _in_order(catalog: Catalog, tasks: Sequence[Task], options: GradeOptions) ->
         record = recorder(task.entry, task.path)
         with waiting(task.entry.name, quiet=options.as_json) as show_step:
             verdict = grade(replace(request, tell=show_step))
+        if predictions:
+            from grader.grading.predictions import compared
+
+            verdict = replace(verdict, predictions=compared(predictions, task.entry, verdict))
         shown = verdict
         if is_untouched(request):  # warnings about unused variables in a stub help nobody
             errors = tuple(diagnostic for diagnostic in verdict.diagnostics if diagnostic.severity == "error")

@@ -21,7 +21,7 @@ from grader.cli.course import (
     to_edit,
 )
 from grader.errors import UsageError
-from grader.output import print_json, print_line, print_text, say, screen, write_file
+from grader.output import print_json, print_line, print_text, say, screen, wrapped, write_file
 from grader.practice.history import (
     Following,
     gone_keys,
@@ -39,6 +39,7 @@ from grader.practice.standings import (
     PlacedExercise,
     moved_sentences,
     named_in,
+    prediction_lines,
     progress_document,
     runs_csv,
     summary,
@@ -335,10 +336,10 @@ def all_passed(catalog: Catalog) -> str:
 def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None) -> int:
     """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, by its suffix."""
     catalog, history = load(courses), progress()
-    runs = history.runs()
+    runs, predictions = history.runs(), history.predictions()
     places = [PlacedExercise(keys_of(entry), entry.number, entry.chapter) for entry in catalog.exercises]
     overview = summary(places, runs, history.hints_seen(), gone=gone_keys(catalog))
-    document = progress_document(overview, runs)
+    document = progress_document(overview, runs, predictions)
     if export is not None and export.suffix.lower() not in (".json", ".csv"):
         raise UsageError(
             f"--export writes JSON or CSV, and {str(export)!r} ends in neither .json nor .csv", code="usage",
@@ -353,6 +354,8 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
     else:
         for line in table_lines(overview, title=chapter_title, day=local_day):
             print_line(line)
+        for line in prediction_lines(predictions, overview.names(), day=local_day):
+            print_line(wrapped(line, width=screen().width, indent=" " * 4))
         for sentence in moved_sentences(overview):
             say(sentence)
         none_yet = "`grade start NAME` starts an exercise; `grade next` proposes one."

@@ -17,7 +17,7 @@ from grader.frozen import dataclass
 from grader.gpus.models import simulable
 from grader.output import tell_once
 from grader.paths import data_folder
-from grader.practice.progress import BUILT_IN, FILE, Key, Progress, Run, now
+from grader.practice.progress import BUILT_IN, FILE, Key, Predicted, Progress, Run, now
 from grader.verdict import Verdict
 
 HASHED_BYTES = 1 << 20  # a larger file is not source code
@@ -83,7 +83,11 @@ def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:
             file_sha256=digest,
             course_version=version,
         )  # fmt: skip
-        progress().record(run)
+        progress().record(run, [
+            Predicted(run.at, *run.key, each.counter, each.per, each.predicted, each.counted, each.right)
+            for each in verdict.predictions
+            if each.counted is not None
+        ])  # fmt: skip
 
     return record
 

@@ -10,9 +10,9 @@ not changed. ``sqlite3`` is imported in functions, so that commands without the 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -61,9 +61,30 @@ class Run:
         return self.verdict not in NOT_COUNTED
 
 
+@dataclass(frozen=True)
+class Predicted:
+    """A counter that the user predicted, and what was counted."""
+
+    at: str
+    course: str
+    exercise: str
+    course_version: int
+    counter: str
+    per: str  # an expression over the sizes, or ""
+    predicted: float
+    counted: float
+    was_right: bool
+
+    @property
+    def key(self) -> Key:
+        return self.course, self.exercise, self.course_version
+
+
 COLUMNS = tuple(field.name for field in fields(Run))
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM runs"
 _INSERT = f"INSERT INTO runs ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+_PREDICTED = tuple(field.name for field in fields(Predicted))
+_INSERT_PREDICTED = f"INSERT INTO predictions ({', '.join(_PREDICTED)}) VALUES ({', '.join('?' * len(_PREDICTED))})"
 _INSERT_HINT = "INSERT INTO hints (at, course, exercise, course_version, number) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -74,9 +95,22 @@ class Progress:
     path: Path
     tell: Callable[[str], None]
 
-    def record(self, run: Run) -> bool:
-        """Add one run; return whether that succeeded."""
-        return self._write("this run is not in your progress", lambda db: db.execute(_INSERT, astuple(run)))
+    def record(self, run: Run, predictions: Sequence[Predicted] = ()) -> bool:
+        """Add one run and the predictions of its counters; return whether that succeeded."""
+
+        def insert(db: sqlite3.Connection) -> None:
+            db.execute(_INSERT, astuple(run))
+            for prediction in predictions:
+                db.execute(_INSERT_PREDICTED, astuple(prediction))
+
+        return self._write("this run is not in your progress", insert)
+
+    def predictions(self) -> tuple[Predicted, ...]:
+        """All predictions that could be compared, oldest first."""
+        query = f"SELECT {', '.join(_PREDICTED)} FROM predictions ORDER BY id"
+        none: tuple[Predicted, ...] = ()
+        rows = self._read(none, lambda db: tuple(Predicted(*row) for row in db.execute(query)))
+        return tuple(replace(row, was_right=bool(row.was_right)) for row in rows)
 
     def runs(self) -> tuple[Run, ...]:
         """All runs, oldest first."""
@@ -159,6 +193,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (  # what was stored before courses had versions is of version 1
         "ALTER TABLE runs ADD COLUMN course_version INTEGER NOT NULL DEFAULT 1",
         "ALTER TABLE hints ADD COLUMN course_version INTEGER NOT NULL DEFAULT 1",
+    ),
+    (
+        """CREATE TABLE predictions (
+            id INTEGER PRIMARY KEY, at TEXT NOT NULL, course TEXT NOT NULL, exercise TEXT NOT NULL,
+            course_version INTEGER NOT NULL, counter TEXT NOT NULL, per TEXT NOT NULL, predicted REAL NOT NULL,
+            counted REAL NOT NULL, was_right INTEGER NOT NULL)""",
     ),
 )
 """Step n changes a database of version n to version n + 1 (SQLite's ``user_version``). Never change existing steps."""

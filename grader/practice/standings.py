@@ -12,8 +12,10 @@ from itertools import groupby
 from typing import Any, Literal
 
 from grader.frozen import dataclass
-from grader.practice.progress import COLUMNS, Key, Run
+from grader.practice.progress import COLUMNS, Key, Predicted, Run
+from grader.render.evidence import prediction_words
 from grader.text import counted, listed, percent, safe
+from grader.verdict import Prediction
 
 State = Literal["passed", "tried", "new"]
 _MEASURED = frozenset({"pass", "slow", "inconclusive"})  # verdicts whose measured fraction is valid
@@ -183,14 +185,35 @@ def moved_sentences(overview: ProgressSummary) -> Iterator[str]:
         yield f"The course no longer has {listed(map(named_in, overview.gone))}, which you passed."
 
 
+PREDICTIONS_SHOWN = 5
+
+
+def prediction_lines(
+    predictions: Sequence[Predicted], names: Mapping[Key, str], *, day: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield how many predictions were right, and the newest; ``names`` are the current names of the exercises."""
+    if not predictions:
+        return
+    right = sum(row.was_right for row in predictions)
+    newest = predictions[-PREDICTIONS_SHOWN:]
+    not_all = "; the newest" if len(newest) < len(predictions) else ""
+    yield f"{right} of {counted(len(predictions), 'prediction')} right{not_all}:"
+    widest = max(len(names.get(row.key, row.exercise)) for row in newest)
+    for row in newest:
+        words = prediction_words(Prediction(row.counter, row.per, row.predicted, row.counted, row.was_right))
+        yield f"  {day(row.at)}  {safe(names.get(row.key, row.exercise)):<{widest}}  {safe(words)}"
+
+
 # ------------------------------------------------------------------------------------------------------ for other tools
 
 PROGRESS_SCHEMA = "warpgrade/progress/1"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would evaluate a text that begins with one of these
 
 
-def progress_document(overview: ProgressSummary, runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the whole progress: totals, a record for each exercise, and every run, oldest first."""
+def progress_document(
+    overview: ProgressSummary, runs: Sequence[Run], predictions: Sequence[Predicted] = ()
+) -> dict[str, Any]:
+    """Return the whole progress: totals, a record for each exercise, every run and every prediction, oldest first."""
     names = overview.names()
     return {
         "schema": PROGRESS_SCHEMA,
@@ -200,6 +223,7 @@ def progress_document(overview: ProgressSummary, runs: Sequence[Run]) -> dict[st
         },
         "exercises": [_record(standing) for standing in overview.standings],
         "runs": [asdict(run) | {"exercise_now": names.get(run.key)} for run in runs],
+        "predictions": [asdict(row) | {"exercise_now": names.get(row.key)} for row in predictions],
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from grader.findings.kinds import kind_of
 from grader.frozen import dataclass
 from grader.render.timeline import Marked
 from grader.text import counted, duration, index_words, number, percent, rate, safe, size_words
-from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Place, Verdict
+from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Place, Prediction, Verdict
 
 Row = tuple[str, str]
 
@@ -28,9 +28,6 @@ SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–"
 
 ROLES: Mapping[str, str] = {"exit": "not there", "barrier": "waits"}
 """Words for a thread's role in a finding, if the kind of its access is not a plain word."""
-
-COUNTED = ("pass", "technique", "slow")
-"""Verdicts on correct answers, whose reports have counters and the timeline."""
 
 BAR = 40  # characters of the bar; its full width is the peak
 
@@ -186,6 +183,32 @@ RUN_TWICE = "run() is called twice in a case, first on other inputs"
 # ------------------------------------------------------------------------------------------------------------ counters
 
 OVERLAP = "modelled_overlap"
+
+
+def prediction_rows(verdict: Verdict) -> list[Row]:
+    """Return a row for each prediction: the value beside what was counted, or why nothing was."""
+    return [("predicted", prediction_words(prediction)) for prediction in verdict.predictions]
+
+
+def prediction_words(prediction: Prediction) -> str:
+    """``sectors_per_request = 8, counted 4: your prediction is 2 times the count``."""
+    per = f" per {prediction.per}" if prediction.per else ""
+    asked = f"{prediction.counter}{per} = {number(prediction.predicted)}"
+    if prediction.counted is None:
+        return f"{asked}, not counted: {prediction.why_not}"
+    how = "right" if prediction.right else _difference(prediction.predicted, prediction.counted)
+    return f"{asked}, counted {number(prediction.counted)}: {how}"
+
+
+def _difference(predicted: float, counted: float) -> str:
+    if not counted:
+        return "there are none"
+    if predicted <= 0:
+        return "there are some"
+    factor = predicted / counted
+    if 0.5 < factor < 2:
+        return f"your prediction is {abs(factor - 1):.0%} too {'high' if factor > 1 else 'low'}".replace("%", " %")
+    return f"your prediction is {f'{factor:.3g} times' if factor >= 2 else f'1/{1 / factor:.3g} of'} the count"
 
 
 def asks_for_overlap(verdict: Verdict) -> bool:

@@ -20,7 +20,6 @@ from grader.frozen import dataclass
 from grader.render.access import busiest_bank, picture_for, summary, title
 from grader.render.drawing import Point, access_svg, roofline_svg, speed_bar, timeline_picture
 from grader.render.evidence import (
-    COUNTED,
     RUN_TWICE,
     SYMBOLS,
     QuotedFiles,
@@ -32,6 +31,7 @@ from grader.render.evidence import (
     is_host_finding,
     marks_of,
     points,
+    prediction_rows,
     right_words,
     speed_rows,
     telling_counters,
@@ -39,7 +39,7 @@ from grader.render.evidence import (
 )
 from grader.render.source import CHARACTERS_SHOWN, GAP, Listing, lines_around, listing, source_lines
 from grader.text import counted, cut, safe, size_words
-from grader.verdict import Diagnostic, Verdict, WorstRequest
+from grader.verdict import COUNTED, Diagnostic, Verdict, WorstRequest
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -160,6 +160,7 @@ def _section(graded: GradedPage, name: str, level: str, number: str) -> dict[str
         if measured and measured.roof and not brief
         else None,
         "speed": [row for row in speed_rows(measured) if row[0]] if measured else [],
+        "predictions": prediction_rows(verdict),
         "timeline": timeline,
         "host": [  # counters of the host file: name, value, meaning
             (counter, amount(counter, counters[counter]), known.explained)

@@ -19,7 +19,6 @@ from grader.findings.kinds import kind_of
 from grader.render.access import picture_of
 from grader.render.console import rendered
 from grader.render.evidence import (
-    COUNTED,
     RUN_TWICE,
     SYMBOLS,
     QuotedFiles,
@@ -34,6 +33,7 @@ from grader.render.evidence import (
     launch_words,
     marks_of,
     points,
+    prediction_rows,
     right_words,
     speed_rows,
     timeline_remark,
@@ -41,7 +41,7 @@ from grader.render.evidence import (
 from grader.render.source import excerpt
 from grader.render.timeline_text import INDENT, timeline_text
 from grader.text import case_words, counted, safe
-from grader.verdict import CaseResult, Diagnostic, LaunchRecord, StageResult, Verdict
+from grader.verdict import COUNTED, CaseResult, Diagnostic, LaunchRecord, StageResult, Verdict
 
 COLOURS: Mapping[str, str] = {
     "pass": "green", "slow": "yellow", "technique": "yellow", "inconclusive": "yellow",
@@ -200,6 +200,7 @@ def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
     rows = [("right", words)] if (words := right_words(verdict)) else []
     rows += [("graded", words)] if verdict.passed and (words := graded_words(verdict)) else []
     rows += host_rows(verdict) if right_answer else []
+    rows += prediction_rows(verdict)
     if rows:
         yield ""
         yield _rows(rows)

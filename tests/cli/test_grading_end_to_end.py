@@ -126,6 +126,40 @@ def test_solution_passes_on_the_simulator_with_speed_not_graded(here, name):
     assert verdict["device"] == "simulated A100"
 
 
+def test_predictions_stand_in_the_document_and_in_the_progress_and_decide_nothing(here, run, graded_here):
+    (here / "vector_add.cu").write_text(GOOD)
+    words = ("--predict", "sectors_per_request=4", "--predict", "global_load_bytes/n=4")
+    code, verdict = graded_here("vector_add", *words)
+    assert (code, verdict["verdict"], verdict["score"]) == (0, "pass", 80)
+    right, wrong = verdict["predictions"]
+    assert (right["counter"], right["predicted"], right["counted"], right["right"]) == (
+        "sectors_per_request",
+        4,
+        4,
+        True,
+    )
+    assert (wrong["per"], wrong["predicted"], wrong["counted"], wrong["right"]) == ("n", 4, 8, False)
+    (here / "vector_add.cu").write_text(GOOD.replace("+ b", "- b"))
+    code, verdict = graded_here("vector_add", *words)
+    assert (code, verdict["verdict"]) == (1, "wrong")
+    assert verdict["predictions"][0]["why_not"] == "counters are compared when the results are right"
+    graded_here("vector_add", "--solution", *words)
+    graded_here("vector_add", "--no-record", *words)
+    document = json.loads(run("progress", "--json")[1])
+    assert [row["was_right"] for row in document["predictions"]] == [True, False]
+    assert "1 of 2 predictions right:" in run("progress")[1]
+
+
+def test_a_prediction_that_cannot_be_is_a_wrong_command_and_nothing_is_graded(here, run):
+    (here / "vector_add.cu").write_text(GOOD)
+    code, out, err = run("vector_add", "--predict", "sector=4")
+    assert (code, out) == (2, "")
+    assert "there is no counter 'sector'" in err
+    assert "did you mean 'sectors'?" in err
+    code, out, _ = run("vector_add", "reduce_v1", "--solution", "--predict", "sectors=4", "--json")
+    assert (code, json.loads(out)["error"]["code"]) == (2, "bad_prediction")
+
+
 @pytest.mark.parametrize("name", ["vector_add", "zero_copy"])
 def test_untouched_stub_exits_1_and_says_that_it_is_the_stub(here, name):
     process("start", name, check=True)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from grader.practice import progress as database
-from grader.practice.progress import MIGRATIONS, Progress, Run, Unavailable, using
+from grader.practice.progress import MIGRATIONS, Predicted, Progress, Run, Unavailable, using
 
 
 def a_run(exercise: str = "vector_add", verdict: str = "pass", **more) -> Run:
@@ -42,6 +42,17 @@ def test_what_is_recorded_is_read_back(progress, told):
     assert progress.runs() == (run, a_run("reduce_v3", "wrong"))
     assert progress.last() == a_run("reduce_v3", "wrong")
     assert progress.passed() == {("", "vector_add", 1)}
+    assert told == []
+
+
+def test_predictions_are_stored_with_their_run(progress, told):
+    predicted = Predicted("2026-11-21T17:05:30Z", "", "vector_add", 1, "sectors", "n", 0.5, 0.375, was_right=False)
+    assert progress.predictions() == ()
+    assert progress.record(a_run(), [predicted, predicted])
+    assert progress.record(a_run())
+    assert progress.predictions() == (predicted, predicted)
+    assert progress.predictions()[0].was_right is False
+    assert len(progress.runs()) == 2
     assert told == []
 
 

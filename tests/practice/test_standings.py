@@ -9,10 +9,11 @@ from io import StringIO
 
 import pytest
 
-from grader.practice.progress import COLUMNS, Run
+from grader.practice.progress import COLUMNS, Predicted, Run
 from grader.practice.standings import (
     PlacedExercise,
     moved_sentences,
+    prediction_lines,
     progress_document,
     runs_csv,
     summary,
@@ -38,6 +39,33 @@ RUNS = [
     run("reduce_v3", "technique", 60, day=5),
     run("reduce_v3", "unsupported", day=6),
 ]
+
+
+def predicted(exercise: str, value: float, counted: float) -> Predicted:
+    right = value == counted
+    return Predicted(
+        "2026-11-03T12:00:00Z", "", exercise, 1, "sectors_per_request", "", value, counted, was_right=right
+    )
+
+
+def test_predictions_are_counted_and_the_newest_shown_under_the_names_of_today():
+    rows = [predicted("vector_add", 8, 4), predicted("vector_add", 4, 4)]
+    names = {("", "vector_add", 1): "adding"}
+    assert [*prediction_lines(rows, names, day=lambda at: at[:10])] == [
+        "1 of 2 predictions right:",
+        "  2026-11-03  adding  sectors_per_request = 8, counted 4: your prediction is 2 times the count",
+        "  2026-11-03  adding  sectors_per_request = 4, counted 4: right",
+    ]
+    many = [*prediction_lines([*rows] * 4, {}, day=lambda at: at[:10])]
+    assert many[0] == "4 of 8 predictions right; the newest:"
+    assert len(many) == 6
+    assert [*prediction_lines([], {}, day=str)] == []
+
+
+def test_the_document_has_every_prediction():
+    (row,) = progress_document(summary(PLACES, RUNS, {}), RUNS, [predicted("vector_add", 8, 4)])["predictions"]
+    assert (row["counter"], row["predicted"], row["counted"], row["was_right"]) == ("sectors_per_request", 8, 4, False)
+    assert (row["exercise"], row["exercise_now"]) == ("vector_add", "vector_add")
 
 
 def test_standing_has_the_best_run_the_first_pass_and_the_number_of_tries():

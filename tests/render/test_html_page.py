@@ -29,7 +29,7 @@ from verdict_samples import (
 
 from grader.render.drawing import Point, roofline_svg
 from grader.render.html import LARGEST, GradedPage, to_html
-from grader.verdict import VERDICTS, CaseResult, LaunchRecord, LineCounters, Roof
+from grader.verdict import VERDICTS, CaseResult, LaunchRecord, LineCounters, Prediction, Roof
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
 BESIDE = {"streams_overlap_host.py": HOST_SOURCE}
@@ -165,6 +165,13 @@ def test_both_accesses_of_a_race_are_shown_and_their_lines_marked():
     assert "thread 49, block 0, line 6" in made
     assert re.search(r'<tr class="marked"><th scope="row">6</th><td><pre>.*</pre></td><td class="mark">◀ write', made)
     assert re.search(r'<tr class="marked"><th scope="row">10</th><td><pre>.*</pre></td><td class="mark">◀ read', made)
+
+
+def test_predictions_stand_beside_the_counts():
+    predicted = replace(PASSED, predictions=(Prediction("sectors", "", 8, 4),))
+    words, without = (Page(to_html([GradedPage(each)], versions=VERSIONS)).words for each in (predicted, PASSED))
+    assert "sectors = 8, counted 4: your prediction is 2 times the count" in words
+    assert "Predictions" not in without
 
 
 def test_the_failing_case_is_shown():

@@ -10,7 +10,7 @@ import pytest
 from verdict_samples import HOSTILE, PASSED, RACY, SOURCE, plainly
 
 from grader.render.terminal import to_terminal
-from grader.verdict import VERDICTS, Diagnostic
+from grader.verdict import VERDICTS, Diagnostic, Prediction
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -33,6 +33,27 @@ def test_second_line_shows_each_stage_with_its_symbol():
 def test_unexpected_file_is_named_above_the_finding():
     third = report(RACY, graded="there/a.cu (there is no ./a.cu here)").splitlines()[2]
     assert third == "  graded:   there/a.cu (there is no ./a.cu here)"
+
+
+@pytest.mark.parametrize(
+    ("prediction", "words"),
+    [
+        (Prediction("sectors", "", 4, 4, right=True), "sectors = 4, counted 4: right"),
+        (Prediction("sectors", "n", 0.125, 0.1251, right=True), "sectors per n = 0.125, counted 0.1251: right"),
+        (Prediction("sectors", "", 8, 4), "sectors = 8, counted 4: your prediction is 2 times the count"),
+        (Prediction("sectors", "", 1, 32), "sectors = 1, counted 32: your prediction is 1/32 of the count"),
+        (Prediction("sectors", "", 9, 8), "sectors = 9, counted 8: your prediction is 12 % too high"),
+        (Prediction("sectors", "", 6, 8), "sectors = 6, counted 8: your prediction is 25 % too low"),
+        (Prediction("shuffles", "", 3, 0), "shuffles = 3, counted 0: there are none"),
+        (Prediction("shuffles", "", 0, 3), "shuffles = 0, counted 3: there are some"),
+        (Prediction("sectors", "", 8, why_not="it ran elsewhere"), "sectors = 8, not counted: it ran elsewhere"),
+    ],
+)
+def test_a_prediction_stands_beside_the_count(prediction, words):
+    text = report(replace(PASSED, predictions=(prediction,)), width=120)
+    assert f"  predicted  {words}\n" in text
+    assert report(RACY) == report(replace(RACY, predictions=()))
+    assert "predicted" in report(replace(RACY, predictions=(prediction,)))
 
 
 def test_one_is_counted_in_the_singular():

@@ -1,0 +1,122 @@
+"""Predictions of counters: a learner says before the report what the simulator will count.
+
+    read_predictions([("sectors_per_request", "4"), ("global_load_bytes/n", "8")], entry)  -> not yet counted
+    compared(predictions, entry, verdict)                                                  -> beside the counts
+
+They are about the whole submission at the simulated size, and decide nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from grader.catalog.courses import CourseExercise
+from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS
+from grader.errors import UsageError
+from grader.exercise import Size
+from grader.expressions import ExpressionError, did_you_mean, evaluate
+from grader.gpus.models import simulable
+from grader.text import listed
+from grader.verdict import COUNTED, Prediction, Verdict
+
+TOLERANCE = 0.05
+"""What a prediction may differ by, as a part of the count: tails and whole blocks are not the idea."""
+
+_PER = re.compile(r"/|\sper\s")
+_ON_REQUEST = {
+    "occupancy": "occupancy", "registers": "occupancy", "spill_bytes": "occupancy", "grid_growth": "grid_growth",
+}  # fmt: skip
+"""Counters that take time, and the counter that an exercise has to expect something of."""
+
+_INTEGER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_GROUPED = re.compile(r"\d{1,3}(?:[ ,]\d{3})+")  # as people write large numbers, and as statements print them
+
+
+def read_predictions(pairs: Iterable[tuple[str, str]], entry: CourseExercise) -> tuple[Prediction, ...]:
+    """The predictions of pairs of counter and value. Raises UsageError for what the exercise cannot have."""
+    return tuple(_read(counter, value, entry) for counter, value in pairs)
+
+
+def split(text: str) -> tuple[str, str]:
+    """``COUNTER=VALUE`` in two. Raises UsageError."""
+    counter, sign, value = text.partition("=")
+    if not (sign and counter.strip() and value.strip()):
+        hint = "for example `--predict sectors_per_request=4`"
+        raise UsageError(f"a prediction is COUNTER=VALUE, not {text!r}", code="bad_prediction", hint=hint)
+    return counter, value
+
+
+def _read(text: str, value: str, entry: CourseExercise) -> Prediction:
+    known = [*KERNEL_COUNTERS, *(HOST_COUNTERS if entry.exercise.host else ())]
+    counter, per = _name(text), ""
+    if counter not in known:  # "sectors per request" is one
+        before, *rest = _PER.split(text, maxsplit=1)
+        counter, per = _name(before), "".join(rest).strip()
+    if counter not in known:
+        if counter in HOST_COUNTERS:
+            raise _refused(f"{counter} is a counter of host files, and {entry.name} has none")
+        hint = did_you_mean(counter, known) or "for example sectors_per_request, global_load_bytes or excess_wavefronts"
+        raise _refused(f"there is no counter {counter!r}", hint)
+    needs = _ON_REQUEST.get(counter)
+    if needs and all(expect.counter != needs for expect in entry.graded.technique):
+        raise _refused(f"{entry.name} does not count {counter}: only exercises that require {needs} do")
+    size = entry.exercise.simulated
+    if per and not _value(per, size):
+        raise _refused(f"{per!r} is 0, and nothing can be counted per that")
+    return Prediction(counter, per, _value(value, size))
+
+
+def _name(text: str) -> str:
+    """``sectors_per_request``, also of "Sectors per request"."""
+    return re.sub(r"[\s-]+", "_", text.strip().lower())
+
+
+def _refused(message: str, hint: str = "") -> UsageError:
+    return UsageError(message, code="bad_prediction", hint=hint)
+
+
+def _value(text: str, size: Size) -> float:
+    """A number, or arithmetic with the sizes: ``1/8``, ``2^20``, ``8*n``, ``cdiv(n, 256)``. ``/`` divides exactly."""
+    text = text.strip()
+    powers = re.sub("[ ,]", "", text) if _GROUPED.fullmatch(text) else text.replace("^", "**")
+    for form in (_INTEGER.sub(r"\g<0>.0", powers), powers):  # cdiv takes integers alone
+        try:
+            return float(evaluate(form, dict(size)))
+        except ExpressionError:
+            continue
+    hint = f"it is a number, or arithmetic with {listed(size)}, such as 8*{next(iter(size))}"
+    raise _refused(f"{text!r} is not a value", hint)
+
+
+def compared(predictions: Sequence[Prediction], entry: CourseExercise, verdict: Verdict) -> tuple[Prediction, ...]:
+    """The predictions beside what was counted, or why nothing was."""
+    return tuple(_compared(prediction, entry, verdict) for prediction in predictions)
+
+
+def _compared(prediction: Prediction, entry: CourseExercise, verdict: Verdict) -> Prediction:
+    from grader.grading.technique import total
+
+    if why_not := _why_not(prediction.counter, entry, verdict):
+        return replace(prediction, why_not=why_not)
+    size = entry.exercise.simulated
+    counted = total(prediction.counter, verdict.launches, verdict.host_counters)
+    counted /= _value(prediction.per, size) if prediction.per else 1.0
+    if math.isnan(counted):
+        return replace(prediction, why_not="the kernels do nothing that it counts")
+    right = math.isclose(prediction.predicted, counted, rel_tol=TOLERANCE, abs_tol=1e-12)
+    return replace(prediction, counted=counted, right=right)
+
+
+def _why_not(counter: str, entry: CourseExercise, verdict: Verdict) -> str:
+    """Why nothing was counted; "" if it was."""
+    if not simulable(entry.exercise.requires):
+        return "only the simulator counts, and it cannot run this exercise"
+    if verdict.verdict not in COUNTED:
+        return "counters are compared when the results are right"
+    has_counts = bool(verdict.host_counters) if counter in HOST_COUNTERS else any(x.counters for x in verdict.launches)
+    if not has_counts:
+        return "only the simulator counts, and this run was on the GPU alone"
+    return ""
