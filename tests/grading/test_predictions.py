@@ -61,7 +61,7 @@ def test_a_prediction_is_a_counter_and_a_number_or_arithmetic_with_the_sizes(tex
         ("=4", "a prediction is COUNTER=VALUE", ""),
         ("sectors=", "a prediction is COUNTER=VALUE", ""),
         ("sector=4", "there is no counter 'sector'", "did you mean 'sectors'?"),
-        ("bank conflict=4", "there is no counter 'bank conflict'", "excess_wavefronts"),
+        ("bank conflict=4", "there is no counter 'bank_conflict'", "excess_wavefronts"),
         ("time=4", "there is no counter 'time'", ""),
         ("sectors=many", "'many' is not a value", "arithmetic with n"),
         ("sectors=4 %", "'4 %' is not a value", "such as 8*n"),

@@ -10,7 +10,7 @@ import pytest
 from verdict_samples import EVIL, HOSTILE, evil_verdict
 
 from grader.practice.history import Run
-from grader.practice.standings import COLUMNS, runs_csv
+from grader.practice.standings import COLUMNS, runs_csv, summary
 from grader.render.drawing import Point
 from grader.render.html import GradedPage, to_html
 from grader.render.json import dumps, run_document
@@ -33,7 +33,8 @@ def report(verdict, *, color):
 def table(verdict):
     values = {"exercise": verdict.exercise, "verdict": verdict.verdict, "backend": verdict.backend}
     texts = {name: EVIL for name, kind in Run.__annotations__.items() if "str" in str(kind)}
-    return runs_csv([Run(**{name: (texts | values).get(name, 1) for name in COLUMNS})])
+    run = Run(**{name: (texts | values).get(name, 1) for name in COLUMNS})
+    return runs_csv(summary([], [run], {}), [run])
 
 
 FORMATS = {
