@@ -88,7 +88,6 @@ NOT_YET_IN_THE_FORM = [
     "sgemm_v8",
     "softmax_v1",
     "splitk_gemm",
-    "streams_events",
     "tma_copy",
     "transpose_v1",
     "transpose_v2",
