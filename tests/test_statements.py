@@ -65,7 +65,6 @@ NOT_YET_IN_THE_FORM = [
     "cooperative_grid",
     "cuda_graph",
     "divergence",
-    "gemv",
     "hgemm_mma",
     "hgemm_wgmma",
     "hgemm_wmma_v1",
