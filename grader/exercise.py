@@ -199,6 +199,10 @@ class Exercise:
     # hints for this exercise that replace a general hint; "" keeps the general one
     blocks_race: str = ""  # if blocks of one launch race
     numpy_argument: str = ""  # if the host file passes a NumPy array to a kernel
+    minutes: int | None = None  # the time for a person who has done the exercises of ``after``; None: not known
+    # names of the exercises whose idea this one needs, only those: earlier ones, or ones that need the same newer GPU
+    after: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # the paths that it belongs to (`grade list --path NAME`); course.toml describes them
 
     @property
     def inputs(self) -> tuple[Array, ...]:

@@ -98,6 +98,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
+def minutes_words(minutes: int) -> str:
+    """Return e.g. ``40 min``, ``2 h`` or ``2 h 30 min``."""
+    hours, rest = divmod(minutes, 60)
+    return " ".join(words for count, words in ((hours, f"{hours} h"), (rest, f"{rest} min")) if count) or "0 min"
+
+
 def listed(words: Iterable[str]) -> str:
     """Return e.g. ``a, b and c``."""
     *most, last = [*words] or [""]

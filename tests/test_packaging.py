@@ -74,6 +74,13 @@ def test_both_commands_and_all_extras_are_declared():
 
 
 @installed
+def test_the_words_are_in_the_package(tmp_path):
+    done = grade("words", "sector", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "32 aligned bytes" in done.stdout
+
+
+@installed
 def test_grade_list_works_anywhere_and_shows_the_course(tmp_path):
     done = grade("list", folder=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -21,6 +21,7 @@ from grader.frozen import dataclass
 from grader.paths import PACKAGE
 
 MAX_EXERCISE_BYTES = 256 << 10
+ALL_PATHS = "all"  # the word that leaves a path, and so the name of none
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,10 @@ _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
     (lambda e: not all(map(_is_size, (*e.small, e.simulated))), "a size maps names to positive integers"),
     (lambda e: e.timed is not None and not _is_size(e.timed), "timed maps names to positive integers"),
     (lambda e: ":" not in e.oracle, "oracle must be 'module:function' of kernels_ref"),
+    (lambda e: e.minutes is not None and not _is_positive(e.minutes), "minutes must be a positive integer"),
+    (lambda e: not _are_names(e.after), "after must be a tuple of names: a single one needs a comma"),
+    (lambda e: not _are_names(e.paths), "paths must be a tuple of names: a single one needs a comma"),
+    (lambda e: ALL_PATHS in e.paths, f"no path can be called {ALL_PATHS!r}: `grade next --path` has it for the course"),
 )
 """Mistakes in a literal that would otherwise appear only much later: a check and its message."""
 
@@ -197,7 +202,15 @@ def _is_tuple_of(value: object, kind: type) -> bool:
 
 
 def _is_size(size: object) -> bool:
-    return isinstance(size, Mapping) and all(type(number) is int and number > 0 for number in size.values())
+    return isinstance(size, Mapping) and all(map(_is_positive, size.values()))
+
+
+def _is_positive(number: object) -> bool:
+    return type(number) is int and number > 0
+
+
+def _are_names(names: object) -> bool:
+    return isinstance(names, tuple) and all(isinstance(name, str) and name for name in names)
 
 
 def _run(path: Path) -> dict[str, Any]:

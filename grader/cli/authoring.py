@@ -129,4 +129,4 @@ def run_check(names: Sequence[str], courses: Sequence[Path], *, gpu: bool, devic
     broken = [entry for entry in catalog.broken if not courses or built_in not in entry.path.parents]
     if names:
         chosen, broken = [find(catalog, name) for name in names], []
-    return run(chosen, broken, gpu=gpu, device=device, minutes=minutes)
+    return run(chosen, broken, known=catalog.exercises, gpu=gpu, device=device, minutes=minutes)

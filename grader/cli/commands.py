@@ -15,7 +15,14 @@ from typing import Any
 import click
 
 from grader import __version__
-from grader.cli.routing import SHELLS, GradeGroup, complete_names, completion_script
+from grader.cli.routing import (
+    SHELLS,
+    GradeGroup,
+    complete_names,
+    complete_paths,
+    complete_words,
+    completion_script,
+)
 from grader.verdict import BACKENDS, MAX_SEED
 
 Declared = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -130,12 +137,15 @@ def grade(**options: Any) -> int:
 
 
 @command(
-    "course.show_list", click.argument("chapter", required=False, metavar="[CHAPTER]"), AS_JSON, COURSE, name="list"
-)
+    "course.show_list", click.argument("chapter", required=False, metavar="[CHAPTER]"),
+    click.option("--path", metavar="NAME", shell_complete=complete_paths, help="List a path, in its order."),
+    AS_JSON, COURSE, name="list",
+)  # fmt: skip
 def list_exercises() -> None:
-    """List the exercises in order, each with its idea.
+    """List the exercises in order, each with its idea, and the minutes that it takes.
 
-    CHAPTER is a chapter's number: `grade list 9` lists only chapter 9.
+    CHAPTER is a chapter's number: `grade list 9` lists only chapter 9. A path is a part of the course for one purpose:
+    `grade list --path interview` lists about twelve exercises.
     """
 
 
@@ -163,13 +173,18 @@ def start() -> None:
 
 
 @command(
-    "practice.show_next", click.option("--start", is_flag=True, help="Also copy its stub into this folder."), COURSE,
-    name="next",
+    "practice.show_next", click.option("--start", is_flag=True, help="Also copy its stub into this folder."),
+    click.option(
+        "--path", metavar="NAME", shell_complete=complete_paths,
+        help="Choose a path, which is remembered; `all` leaves it.",
+    ),
+    COURSE, name="next",
 )  # fmt: skip
 def next_exercise() -> None:
     """Say which exercise comes next.
 
-    It is the first exercise after the one you passed last that you have not passed and that this machine can grade.
+    It is the first exercise after the one you passed last that you have not passed and that this machine can grade. If
+    you have chosen a path, it is the first such exercise of the path.
     """
 
 
@@ -212,6 +227,14 @@ def watch() -> None:
     Without NAME, it grades any exercise's file in this folder when it is saved. Keys: h shows a hint, n goes to the
     next exercise, l lists them, Enter grades again, ? explains the keys, q quits.
     """
+
+
+@command(
+    "words.show_words",
+    click.argument("words", nargs=-1, metavar="[WORD]", shell_complete=complete_words), NO_COLOR,
+)  # fmt: skip
+def words() -> None:
+    """Explain a word of statements and reports; without WORD, list all words."""
 
 
 @command("practice.show_progress", path_option("--export", help="Write it to a .json or .csv file."), AS_JSON, COURSE)

@@ -15,12 +15,13 @@ import click
 
 from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog, is_number, load_catalog
+from grader.catalog.paths import CoursePath, find_path, path_in, path_names, sentences
 from grader.catalog.statements import parts_of
 from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, screen, wrapped
 from grader.paths import data_folder
-from grader.text import listed
+from grader.text import listed, minutes_words
 
 LIST_SCHEMA = "warpgrade/list/1"
 
@@ -85,6 +86,7 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
 OTHER_WORDS = {
     "version": "--version", "man": HELP, "usage": HELP, "commands": HELP, "ls": "list", "exercises": "list",
     "explain": "show", "begin": "start", "init": "start", "status": "progress", "questions": "interview",
+    "glossary": "words", "define": "words",
 }  # fmt: skip
 """Command names of other tools, which people may try, and ours for them."""
 
@@ -92,9 +94,12 @@ OTHER_WORDS = {
 # ---------------------------------------------------------------------------------------------------------------- list
 
 
-def show_list(courses: Sequence[Path], *, chapter: str | None = None, as_json: bool) -> int:
-    """Print all exercises, chapter by chapter, or those of one chapter."""
+def show_list(courses: Sequence[Path], *, chapter: str | None = None, path: str | None = None, as_json: bool) -> int:
+    """Print all exercises, chapter by chapter, or those of one chapter or of one path."""
     catalog = load(courses)
+    if chapter is not None and path is not None:
+        raise UsageError("CHAPTER and --path cannot be used together", code="usage", hint="use one of them")
+    shown_path = None if path is None else find_path(catalog, path)
     if chapter is not None:
         members = catalog.chapter(int(chapter)) if is_number(chapter) else ()
         if not members:
@@ -103,19 +108,26 @@ def show_list(courses: Sequence[Path], *, chapter: str | None = None, as_json: b
             raise UsageError(f"there is no chapter {chapter!r}", code="unknown_chapter", hint=hint)
         catalog = Catalog(members)
     if as_json:
-        print_json(list_document(catalog))
+        print_json(list_document(catalog, shown_path))
         return 0
-    from grader.practice.history import keys_of, progress
+    from grader.practice.history import passed_names
 
-    keys = progress().passed()
-    passed = {entry.name for entry in catalog.exercises if keys and not keys.isdisjoint(keys_of(entry))}
-    for line in list_lines(catalog, screen().width, passed=passed, whole=chapter is None):
+    passed, width = passed_names(catalog.exercises), screen().width
+    if shown_path is not None:
+        from grader.cli.paths import path_lines
+
+        lines = path_lines(shown_path, sentences(catalog).get(shown_path.name, ""), width, passed)
+    else:
+        lines = list_lines(catalog, width, passed=passed, whole=chapter is None)
+    for line in lines:
         print_line(line)
     return 0
 
 
-def list_document(catalog: Catalog) -> dict[str, Any]:
-    """Return the document ``warpgrade/list/1``."""
+def list_document(catalog: Catalog, path: CoursePath | None = None) -> dict[str, Any]:
+    """Return the document ``warpgrade/list/1``; with ``path`` its exercises are those of the path, in their order."""
+    what_for = sentences(catalog)
+    paths = [found for name in path_names(catalog) if (found := path_in(catalog, name)) is not None]
     return {
         "schema": LIST_SCHEMA,
         "exercises": [
@@ -130,8 +142,19 @@ def list_document(catalog: Catalog) -> dict[str, Any]:
                 "technique": bool(entry.graded.technique),
                 "points": dict(zip(("correct", "technique", "fast"), entry.exercise.points, strict=True)),
                 "has_solution": entry.solution is not None,
+                "minutes": entry.exercise.minutes,
+                "after": list(entry.exercise.after),
+                "paths": list(entry.exercise.paths),
             }
-            for entry in catalog.exercises
+            for entry in (catalog.exercises if path is None else path.exercises)
+        ],
+        "paths": [
+            {
+                "name": found.name,
+                "sentence": what_for.get(found.name, ""),
+                "exercises": [entry.name for entry in found.exercises],
+            }
+            for found in (paths if path is None else [path])
         ],
         "broken": [
             {"name": entry.name, "path": str(entry.path), "message": entry.error.message} for entry in catalog.broken
@@ -139,36 +162,29 @@ def list_document(catalog: Catalog) -> dict[str, Any]:
     }
 
 
-def needs_note(entry: CourseExercise) -> str:
-    """The GPU that an exercise needs, in brackets; "" if the simulator can run it."""
-    from grader.gpus.models import capability, simulable
-
-    if not simulable(entry.exercise.requires):
-        return " (needs a GPU of compute capability {}.{})".format(*capability(entry.exercise.requires))
-    return ""
-
-
 def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (), whole: bool = True) -> Iterator[str]:
-    """Yield the list as text: number, name and idea, by chapter; ✔ marks passed exercises.
+    """Yield the list as text: number, name, minutes and idea, by chapter; ✔ marks passed exercises.
 
     ``whole`` is False for a part of the course: then a missing chapter needs no explanation.
     """
+    from grader.cli.paths import exercise_line
+
     widest = max((len(entry.name) for entry in catalog.exercises), default=0)
     for at, (chapter, members) in enumerate(groupby(catalog.exercises, key=lambda entry: entry.chapter)):
         if at:
             yield ""
         yield chapter_title(chapter)
-        for entry in members:
-            note = needs_note(entry)
-            mark = "✔" if entry.name in passed else " "
-            line = f"{mark} {entry.number:>4}  {entry.name:<{widest}}  {entry.exercise.idea}{note}"
-            yield wrapped(line, width=width, indent=" " * (widest + 10))
+        yield from (exercise_line(entry, widest, width, passed=entry.name in passed) for entry in members)
     if catalog.broken:
         yield from ("", "cannot be read:")
     yield from (f"  {entry.name}: {entry.error.message}" for entry in catalog.broken)
     yield ""
     closing = "`grade show NAME` explains an exercise, `grade start NAME` copies its stub here, `grade NAME` grades it."
     yield wrapped(closing, width=width)
+    if whole and (names := path_names(catalog)):
+        yield wrapped(
+            f"Paths through the course: {', '.join(names)}; `grade list --path {names[0]}` shows one.", width=width
+        )
     if whole and (missing := missing_chapters(catalog)):
         yield wrapped(missing, width=width)
     if passed:
@@ -213,8 +229,35 @@ def show_statement(name: str, courses: Sequence[Path], *, full: bool, no_color: 
     closing = f"`grade show {entry.name}` explains its first step." if steps else _next_commands(entry)
     if causes:
         closing += f" `grade show {entry.name} --full` also explains each report."
-    print_paged(shown_statement(task, no_color=no_color), closing)
+    page_text = task if steps else _with_facts(task, entry, catalog)
+    print_paged(shown_statement(page_text, no_color=no_color), closing)
     return 0
+
+
+def _with_facts(markdown: str, entry: CourseExercise, catalog: Catalog) -> str:
+    """The statement with its time, and what it builds on, in a line below the title."""
+    about = f"about {minutes_words(entry.exercise.minutes)}" if entry.exercise.minutes else ""
+    builds = builds_on(entry, catalog)
+    facts = "; ".join(filter(None, (about, builds)))
+    title, line, rest = markdown.partition("\n")
+    return f"{title}\n\n*{facts[:1].upper()}{facts[1:]}.*\n{line}{rest}" if facts else markdown
+
+
+def builds_on(entry: CourseExercise, catalog: Catalog) -> str:
+    """``builds on reduce_v1 and reduce_v3, which you have not passed``; "" if it builds on no exercise."""
+    needed, new = [[other.name for other in entries] for entries in needed_by(entry, catalog)]
+    known = [name for name in needed if name not in new]
+    not_passed = f"{listed(new)}, which you have not passed" if new else ""
+    return f"builds on {', and on '.join(filter(None, (listed(known), not_passed)))}" if needed else ""
+
+
+def needed_by(entry: CourseExercise, catalog: Catalog) -> tuple[list[CourseExercise], list[CourseExercise]]:
+    """The exercises on which this one builds (`Exercise.after`), and those of them that the user has not passed."""
+    from grader.practice.history import passed_names
+
+    needed = [other for other in catalog.exercises if other.name in entry.exercise.after]
+    passed = passed_names(needed)
+    return needed, [other for other in needed if other.name not in passed]
 
 
 def shown_statement(markdown: str, *, no_color: bool) -> str:

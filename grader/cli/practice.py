@@ -16,12 +16,15 @@ from grader.cli.course import (
     load,
     missing_here,
     named,
+    needed_by,
     print_paged,
     shown_statement,
     to_edit,
 )
+from grader.cli.paths import choose_path, finished
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, say, screen, wrapped, write_file
+from grader.practice.chosen import chosen_name
 from grader.practice.history import (
     Following,
     gone_keys,
@@ -31,6 +34,7 @@ from grader.practice.history import (
     key_of,
     keys_of,
     next_exercise,
+    passed_names,
     progress,
 )
 from grader.practice.pages import hints_in, questions_in
@@ -46,14 +50,15 @@ from grader.practice.standings import (
     table_lines,
 )
 from grader.render.json import dumps
-from grader.text import counted, safe
+from grader.text import counted, listed, safe
 
 # --------------------------------------------------------------------------------------------------------------- start
 
 
 def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
     """Copy the stub, and a host exercise's Python file, into this folder."""
-    entry = find(load(courses), name)
+    catalog = load(courses)
+    entry = find(catalog, name)
     files, missing = files_of(entry), missing_here(entry)
     if not missing and not force:
         hint = f"`grade reset {entry.name}` restores the stub and keeps your version; --force overwrites it"
@@ -80,6 +85,9 @@ def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
         if path not in to_edit(entry)
     )
     say(f"{entry.name}: {entry.exercise.idea}.")
+    if new := needed_by(entry, catalog)[1]:
+        names = listed(other.name for other in new)
+        say(f"It builds on {names}, which you have not passed yet; `grade start {new[0].name}` would come first.")
     print_line(
         f"  1. `grade show {entry.name}` explains the task.\n"
         f"  2. Open {named(to_edit(entry))} and write your code where it says YOUR CODE.{complete}\n"
@@ -292,12 +300,19 @@ def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_colo
 # ------------------------------------------------------------------------------------------------------------ progress
 
 
-def show_next(courses: Sequence[Path], *, start: bool) -> int:
-    """Print which exercise comes next and why; with ``start``, copy its stub here if it is missing."""
+def show_next(courses: Sequence[Path], *, start: bool, path: str | None = None) -> int:
+    """Print which exercise comes next and why; with ``start``, copy its stub here if it is missing.
+
+    ``path`` chooses a path first.
+    """
     catalog = load(courses)
+    if path is not None:
+        say(choose_path(catalog, path))
     entry, reason = next_exercise(catalog)
+    if reason.path is None and (unknown := chosen_name()):
+        say(f"No course here has your path {unknown}: --course DIR adds a course, `grade next --path all` leaves it.")
     if entry is None:
-        say(all_passed(catalog))
+        say(all_passed(catalog, reason))
         return 0
     here = not missing_here(entry)
     if start and not here:
@@ -315,6 +330,9 @@ def show_next(courses: Sequence[Path], *, start: bool) -> int:
 
 def why_next(reason: Following) -> str:
     """Why an exercise is the next one, in a sentence or two."""
+    if reason.path is not None:
+        count = len(passed_names(reason.path.exercises))
+        return f"Next in the path {reason.path.name}, {count} of {len(reason.path.exercises)} passed."
     if reason.after is None:
         return "Next is the first exercise that you have not passed."
     former = f" as {named_in(reason.after)}" if reason.after.exercise != reason.name else ""
@@ -326,8 +344,10 @@ def why_next(reason: Following) -> str:
     return sentence
 
 
-def all_passed(catalog: Catalog) -> str:
-    """The message for a student who has passed every exercise that can be graded here."""
+def all_passed(catalog: Catalog, reason: Following) -> str:
+    """The message for a student who has passed every exercise of the path, or all, that can be graded here."""
+    if reason.path is not None:
+        return finished(catalog, reason.path)
     if all(gradable_here(entry) for entry in catalog.exercises):
         return f"You have passed all {len(catalog.exercises)} exercises."
     return "You have passed every exercise that needs no GPU; `grade list` marks those that need one."

@@ -124,3 +124,37 @@ def complete_names(ctx: click.Context, param: click.Parameter | None, incomplete
         for entry in catalog.exercises
         if entry.name.startswith(incomplete) and entry.name.isprintable()
     ]
+
+
+def complete_paths(ctx: click.Context, param: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """The paths whose name begins with ``incomplete``, each with its sentence; for `grade next` also ``all``."""
+    from click.shell_completion import CompletionItem
+
+    from grader.catalog.courses import ALL_PATHS
+    from grader.catalog.exercises import load_catalog
+    from grader.catalog.paths import path_names, sentences
+
+    try:
+        catalog = load_catalog(tuple(ctx.params.get("courses") or ()))
+        what_for = sentences(catalog)
+    except UsageError:
+        return []
+    if ctx.info_name == "next":
+        what_for |= {ALL_PATHS: "the whole course"}
+    return [
+        CompletionItem(name, help=sentence if (sentence := what_for.get(name, "")).isprintable() else "")
+        for name in (*path_names(catalog), *([ALL_PATHS] if ALL_PATHS in what_for else []))
+        if name.startswith(incomplete) and name.isprintable()
+    ]
+
+
+def complete_words(ctx: click.Context, param: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
+    """The words of the glossary that begin with ``incomplete``."""
+    from click.shell_completion import CompletionItem
+
+    from grader.catalog.words import glossary
+
+    typed = " ".join((*(ctx.params.get("words") or ()), incomplete)).casefold()
+    skipped = len(typed) - len(incomplete)
+    names = dict.fromkeys(name for word in glossary() for name in word.names)
+    return [CompletionItem(name[skipped:]) for name in names if name.casefold().startswith(typed)]

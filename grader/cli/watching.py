@@ -200,7 +200,14 @@ class Watch:
         """Go to the next exercise; its stub is copied if it is missing."""
         entry, reason = next_exercise(self._catalog)
         if entry is None or entry.name == self._current.entry.name:
-            say("\n" + (f"{entry.name} is not passed yet: it is the next one." if entry else all_passed(self._catalog)))
+            say(
+                "\n"
+                + (
+                    f"{entry.name} is not passed yet: it is the next one."
+                    if entry
+                    else all_passed(self._catalog, reason)
+                )
+            )
             return
         self._clear()
         say(why_next(reason))

@@ -14,6 +14,7 @@ from time import perf_counter
 from grader.catalog.courses import Broken, CourseExercise
 from grader.dev.grading import CourseGrader
 from grader.dev.ladders import ladder_problems, ladders
+from grader.dev.paths import path_report
 from grader.dev.report import CheckReport, Problem
 from grader.dev.slices import LEFT, StoredResults, slice_of
 from grader.dev.static import fact_problems, form_problems, source_problems, text_problems
@@ -31,11 +32,12 @@ def run(
     exercises: Sequence[CourseExercise],
     broken: Sequence[Broken] = (),
     *,
+    known: Sequence[CourseExercise] = (),
     gpu: bool = False,
     device: int = 0,
     minutes: float | None = None,
 ) -> int:
-    """Check and print; exit 0 without problems, else 1.
+    """Check and print; exit 0 without problems, else 1. ``known`` are all exercises that others may build on.
 
     With ``minutes`` it uses stored results of unchanged exercises, and starts no exercise that would probably exceed
     the time; exit 3 then if some are left. Raises Unsupported, before any check, if there is no compiler, or no GPU
@@ -67,6 +69,8 @@ def run(
         found = tuple(ladder_problems(steps, launches))
         summary = f"{len(steps)} steps, each differs from the one before" if not found else ""
         show(CheckReport(f"ladder {name}", found, summary))
+    if paths := path_report(exercises, known or exercises):
+        show(paths)
     elapsed = f"{perf_counter() - started:.0f} s"
     print_line(f"\n{len(checked)} exercises, {counted(problems, 'problem')}, {elapsed}")
     if left:

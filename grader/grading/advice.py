@@ -159,8 +159,14 @@ def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
         gpus = "an NVIDIA GPU" if request.exercise.gpus == 1 else f"{request.exercise.gpus} NVIDIA GPUs"
         speed = f"On a machine with {gpus}, `grade` also measures how fast it is. "
     following = "That was the last exercise."
-    if name := request.next_exercise():
+    name, finished_path = request.next_exercise()
+    if name:
         following = f"Next exercise: `grade start {name}`, or what `grade next` proposes."
+    elif finished_path:
+        following = (
+            f"That was the last exercise of the path {safe(finished_path)} that this machine can grade: `grade next` "
+            "says what could follow."
+        )
     elif request.services.gpu is None:
         following = "That was the last exercise that needs no GPU; `grade list` marks those that need one."
     return speed + following

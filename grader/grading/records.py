@@ -99,6 +99,10 @@ class Services:
     limits: Limits = field(default_factory=Limits)
 
 
+NextExercise = Callable[[], tuple[str, str]]
+"""After a pass: the name of the exercise that comes next, and of the path that this pass finishes; "" for none."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One submission to grade, the services for it, and options of the command.
@@ -112,7 +116,7 @@ class Request:
     seed: int
     wanted: str = "auto"
     watched: bool = False
-    next_exercise: Callable[[], str] = lambda: ""
+    next_exercise: NextExercise = lambda: ("", "")
     tell: Callable[[str], None] = lambda words: None
 
     @property

@@ -7,7 +7,6 @@ verdict = grade(hardware.request(Task(entry, path), seed=1))     # grader.gradin
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from grader.catalog.courses import CourseExercise
     from grader.exercise import Exercise
     from grader.gpus.detect import Gpu
-    from grader.grading.records import Oracle
+    from grader.grading.records import NextExercise, Oracle
 
 DEFAULT_TARGET = (8, 0)
 
@@ -90,7 +89,7 @@ class Hardware:
         timeout_s: float | None = None,
         sandbox: bool = True,
         watched: bool = False,
-        next_exercise: Callable[[], str] = lambda: "",
+        next_exercise: NextExercise = lambda: ("", ""),
     ) -> Request:
         """The request to grade one file. ``sandbox=False`` runs a host file without Landlock."""
         here = self.for_exercise(task.entry.exercise)

@@ -1,22 +1,25 @@
 """The user's progress together with the catalogue: recording a run, and finding the next exercise.
 
-The next exercise is the first one after the last passed that is not passed and that this machine can grade.
+The next exercise is the first one after the last passed that is not passed and that this machine can grade; in a
+chosen path it is the first such exercise of the path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog
+from grader.catalog.paths import CoursePath
 from grader.catalog.versions import versions_at
 from grader.frozen import dataclass
 from grader.gpus.models import simulable
 from grader.output import tell_once
 from grader.paths import data_folder
+from grader.practice.chosen import chosen_path
 from grader.practice.progress import BUILT_IN, FILE, Key, Predicted, Progress, Run, now
 from grader.verdict import Verdict
 
@@ -101,13 +104,14 @@ class Following:
 
     ``after`` is the pass that it follows, of the exercise that is now called ``name``; None if nothing is passed yet or
     the search started over at the end of the course. ``open_before`` is the number of exercises before it that are not
-    passed.
+    passed. If ``path`` is chosen, ``at`` is an index in it.
     """
 
     at: int | None
     after: Run | None = None
     open_before: int = 0
     name: str = ""
+    path: CoursePath | None = None
 
 
 def following(steps: Sequence[Sequence[Key]], passes: Sequence[Run], can_be_graded: Callable[[int], bool]) -> Following:
@@ -133,32 +137,47 @@ def following(steps: Sequence[Sequence[Key]], passes: Sequence[Run], can_be_grad
 
 
 def next_exercise(catalog: Catalog, passing: CourseExercise | None = None) -> tuple[CourseExercise | None, Following]:
-    """The first exercise after the last passed that is not passed; None if all that can be graded here are passed.
+    """The next exercise of the chosen path, else of the course; None if all that can be graded here are passed.
 
+    In the course it is the first one after the last passed that is not passed, in a path the first that is not passed.
     ``passing`` is an exercise whose pass is not recorded yet. An exercise for more GPUs than this machine has, which
     is graded on the simulator, comes after all others.
     """
-    steps = [keys_of(entry) for entry in catalog.exercises]
     passes = [*progress().passes()]
     if passing is not None:
         course, name, version = key_of(passing)
         passes.append(Run(now(), course, name, "pass", 0, 0, "", course_version=version))
+    path = chosen_path(catalog)
+    exercises = catalog.exercises if path is None else path.exercises
+    steps = [keys_of(entry) for entry in exercises]
 
     def first_that(fits: Callable[[CourseExercise], bool]) -> Following:
-        return following(steps, passes, lambda at: fits(catalog.exercises[at]))
+        if path is None:
+            return following(steps, passes, lambda at: fits(exercises[at]))
+        passed = {run.key for run in passes}
+        is_open = (at for at, keys in enumerate(steps) if passed.isdisjoint(keys) and fits(exercises[at]))
+        return Following(next(is_open, None), path=path)
 
     def has_gpus(entry: CourseExercise) -> bool:
         return entry.exercise.gpus == 1 or entry.exercise.gpus <= _gpus()
 
     preferred = first_that(lambda entry: gradable_here(entry) and has_gpus(entry))
     chosen = first_that(gradable_here) if preferred.at is None else preferred
-    return (None if chosen.at is None else catalog.exercises[chosen.at]), chosen
+    return (None if chosen.at is None else exercises[chosen.at]), chosen
 
 
-def next_after(catalog: Catalog, entry: CourseExercise) -> str:
-    """The name of the exercise that `grade next` will propose after this one's pass; "" if there is none."""
-    chosen, _ = next_exercise(catalog, passing=entry)
-    return chosen.name if chosen is not None else ""
+def next_after(catalog: Catalog, entry: CourseExercise) -> tuple[str, str]:
+    """What `grade next` will propose after this exercise's pass, and the path that this pass finishes; "" for none."""
+    chosen, reason = next_exercise(catalog, passing=entry)
+    if chosen is None and reason.path is not None:
+        return "", reason.path.name
+    return (chosen.name if chosen is not None else ""), ""
+
+
+def passed_names(exercises: Iterable[CourseExercise]) -> frozenset[str]:
+    """The names of those of the exercises that the user has passed."""
+    passed = progress().passed()
+    return frozenset(entry.name for entry in exercises if passed and not passed.isdisjoint(keys_of(entry)))
 
 
 def gradable_here(entry: CourseExercise) -> bool:

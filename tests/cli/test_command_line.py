@@ -313,7 +313,7 @@ def test_list_as_json_has_every_exercise(run, here, course, tmp_path):
     assert mine == {
         "name": "twice_it", "number": 9001, "chapter": "01_first", "idea": "twice \x1b[31mred", "requires": "sm_70",
         "host": False, "timed": False, "technique": False, "points": {"correct": 60, "technique": 20, "fast": 20},
-        "has_solution": False,
+        "has_solution": False, "minutes": None, "after": [], "paths": [],
     }  # fmt: skip
 
 

@@ -43,13 +43,19 @@ def offered(*words: str) -> list[str]:
         (["dev", "check", "vec"], {"vector_add"}),
         (["completion", ""], {"bash", "zsh", "fish"}),
         (["progress", "--e"], {"--export"}),
+        (["list", "--path", ""], {"interview", "memory"}),
+        (["next", "--path", "a"], {"all", "attention"}),
+        (["words", "wa"], {"warp", "wavefront"}),
+        (["words", "bank", ""], {"conflict"}),
     ],
 )
 def test_each_place_offers_what_belongs_there(words, wanted):
     assert wanted <= set(offered(*words))
 
 
-@pytest.mark.parametrize("words", [["vector_add", "hin"], ["hint", "lis"], ["list", "vec"], ["zzz"]])
+@pytest.mark.parametrize(
+    "words", [["vector_add", "hin"], ["hint", "lis"], ["list", "vec"], ["list", "--path", "al"], ["zzz"]]
+)
 def test_nothing_is_offered_where_nothing_belongs(words):
     assert offered(*words) == []
 

@@ -17,8 +17,10 @@ import pytest
 
 from grader.backends import starting
 from grader.catalog.exercises import load_catalog
+from grader.catalog.paths import find_path
 from grader.compile.toolchain import find_toolchain
 from grader.gpus.models import simulable
+from grader.practice.chosen import choose
 from grader.practice.progress import FILE, Progress, Run, now
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
@@ -393,3 +395,14 @@ def test_the_page_shows_the_picture_of_what_the_report_is_about(here):
     assert page.startswith("<!DOCTYPE html>")
     assert page.count('class="cell used"') >= 5
     assert '<td class="text"><pre>        c[i] = a[i] + b[i];</pre>' in page
+
+
+def test_a_pass_that_finishes_the_chosen_path_says_so(here, monkeypatch, graded_here):
+    monkeypatch.setenv("WARPGRADE_DATA", str(here / "data"))
+    catalog = load_catalog()
+    choose("memory")
+    for one in find_path(catalog, "memory").exercises:
+        if one.name != "vector_add":
+            Progress(here / "data" / FILE, pytest.fail).record(Run(now(), "", one.name, "pass", 80, 80, "sim"))
+    _, verdict = graded_here("vector_add", "--solution")
+    assert "That was the last exercise of the path memory that this machine can grade" in verdict["next_step"]

@@ -349,7 +349,8 @@ def test_report_of_a_pass_proposes_what_next_proposes_afterwards(run, earlier, p
     for at in earlier:
         graded(catalog.exercises[at].name)
     one = catalog.exercises[passing]
-    proposed = next_after(catalog, one)
+    proposed, finished_path = next_after(catalog, one)
+    assert finished_path == ""
     graded(one.name)
     assert f" {proposed}: " in run("next")[1]
 

@@ -12,8 +12,9 @@ import pytest
 
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
-from grader.cli.course import needs_note, to_edit
+from grader.cli.course import to_edit
 from grader.cli.grading import GradeOptions, tasks_of
+from grader.cli.paths import needs_note
 from grader.compile.toolchain import find_toolchain
 from grader.errors import UsageError
 from grader.gpus.models import simulable

@@ -7,6 +7,9 @@ EXERCISE = Exercise(
     name="elementwise_pack",
     order=104,
     idea="packs of eight halves: 16 bytes a lane and request",
+    minutes=30,
+    after=("vector_add",),
+    paths=("memory",),
     arrays=(
         Array("a", "float16", "n", values=HALVES, slices=True),
         Array("b", "float16", "n", values=HALVES, slices=True),

@@ -8,6 +8,9 @@ EXERCISE = Exercise(
     name="coalescing_offset",
     order=201,
     idea="a misaligned start: 5 sectors a request instead of 4",
+    minutes=30,
+    after=("vector_add",),
+    paths=("memory",),
     arrays=(
         Array("x", "float32", "rows*cols", values=WIDE, slices=True),
         Array("out", "float32", "rows*cols", role="out", slices=True),

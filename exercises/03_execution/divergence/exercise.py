@@ -4,6 +4,8 @@ EXERCISE = Exercise(
     name="divergence",
     order=301,
     idea="regroup the work so that the lanes of a warp agree",
+    minutes=30,
+    after=("vector_add",),
     arrays=(
         Array("x", "uint32", "n", values=Values(exact_low=0, exact_high=2**32 - 1)),
         Array("out", "uint32", "n", role="out"),

@@ -14,6 +14,9 @@ EXERCISE = Exercise(
     name="softmax_v1",
     order=701,
     idea="three passes over a row, its largest value subtracted first",
+    minutes=45,
+    after=("reduce_v3",),
+    paths=("interview", "attention"),
     arrays=(
         Array("x", "float32", "rows*cols", values=WIDE, timed=ORDINARY, unusual=FAR_BELOW, masked=True),
         Array("y", "float32", "rows*cols", role="out"),

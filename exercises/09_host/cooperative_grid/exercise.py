@@ -4,6 +4,9 @@ EXERCISE = Exercise(
     name="cooperative_grid",
     order=907,
     idea="grid-wide sync: all steps in one cooperative launch",
+    minutes=45,
+    after=("cuda_graph",),
+    paths=("host",),
     # The arrays and the oracle of cuda_graph: the same rod, the same steps, in one kernel instead of one for each.
     arrays=(
         Array("x", "float32", "n"),

@@ -4,6 +4,9 @@ EXERCISE = Exercise(
     name="cuda_graph",
     order=905,
     idea="a graph: thousands of small kernels in one launch",
+    minutes=50,
+    after=("streams_overlap",),
+    paths=("host",),
     arrays=(
         Array("x", "float32", "n"),
         Array("heat", "float32", "steps"),

@@ -4,6 +4,9 @@ EXERCISE = Exercise(
     name="l2_persistence",
     order=906,
     idea="an access-policy window: an index stays in L2 while a scan passes",
+    minutes=75,
+    after=("pinned_copy",),
+    paths=("host",),
     arrays=(
         Array("keys", "uint32", "searches", values=Values(exact_low=0, exact_high=2**32 - 1)),
         Array("out", "uint32", "searches*rounds", role="out"),

@@ -4,6 +4,8 @@ EXERCISE = Exercise(
     name="pinned_copy",
     order=901,
     idea="pinned memory, and one large copy instead of many small ones",
+    minutes=40,
+    paths=("host",),
     arrays=(
         # The largest of 1024 such integers is near 999 000: exact in floats, and beyond fp16 and tf32. Were the range
         # small, every frame would have the same answer.

@@ -4,6 +4,9 @@ EXERCISE = Exercise(
     name="streams_events",
     order=904,
     idea="events between streams: who waits for whom, and never the host",
+    minutes=75,
+    after=("streams_overlap",),
+    paths=("host",),
     arrays=(
         # Exact sounds are -1, 0 or 1 with their echo, after the limit; real ones stay below 0.9 (see streams_overlap).
         Array("x", "float32", "n", values=Values(exact_low=-1, exact_high=1, low=-0.45, high=0.45)),

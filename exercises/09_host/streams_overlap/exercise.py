@@ -4,6 +4,9 @@ EXERCISE = Exercise(
     name="streams_overlap",
     order=903,
     idea="chunks on several streams: copies and kernels at the same time",
+    minutes=50,
+    after=("pinned_copy",),
+    paths=("host",),
     arrays=(
         # At -1, 0 and 1 every Chebyshev polynomial is -1, 0 or 1, and all sums are multiples of 1/512: exact in any
         # order. Elsewhere the recurrence magnifies roundings by up to 1 / sqrt(1 - x²), which is 2.3 at 0.9.

@@ -4,6 +4,9 @@ EXERCISE = Exercise(
     name="zero_copy",
     order=902,
     idea="mapped host memory: the GPU reads it in place, once, coalesced",
+    minutes=45,
+    after=("pinned_copy",),
+    paths=("host",),
     arrays=(
         Array("x", "float32", "1024*frames", values=Values(exact_low=-8, exact_high=8)),
         Array("out", "float32", "frames", role="out"),

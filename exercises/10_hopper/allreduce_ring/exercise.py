@@ -4,6 +4,9 @@ EXERCISE = Exercise(
     name="allreduce_ring",
     order=1003,
     idea="a ring of GPUs adds up gradients, neighbour by neighbour",
+    minutes=120,
+    after=("streams_events",),
+    paths=("host",),
     arrays=(
         Array("x", "float32", "gpus*n"),
         # The weights tell how many GPUs there are, the rates how many rounds.

@@ -1,0 +1,36 @@
+"""`grade words`: the glossary in the terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_without_a_word_all_words_are_listed_by_section(run):
+    code, out, _ = run("words")
+    assert code == 0
+    for word in ("Threads", "warp", "bank conflict", "multiprocessor (SM)", "Speed", "word", "sm_80", "verdict"):
+        assert word in out
+    assert "`grade words WORD` explains one of them." in out
+
+
+def test_a_word_is_explained(run):
+    code, out, _ = run("words", "sector")
+    assert code == 0
+    assert "32 aligned bytes, the smallest unit that global memory moves." in out
+    assert "request" not in out
+
+
+def test_several_words_on_the_command_line_are_one(run):
+    assert "served one after the other" in " ".join(run("words", "bank", "conflict")[1].split())
+
+
+@pytest.mark.parametrize(("text", "hint"), [("sectro", "did you mean 'sector'?"), ("qqq", "`grade words` lists all")])
+def test_an_unknown_word_is_answered_with_the_nearest(run, text, hint):
+    code, out, err = run("words", text)
+    assert (code, out) == (2, "")
+    assert f"the glossary has no word '{text}'" in err
+    assert hint in err
+
+
+def test_people_who_ask_for_the_glossary_are_led_to_it(run):
+    assert "did you mean `grade words`?" in run("glossary")[2]
