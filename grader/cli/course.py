@@ -227,6 +227,8 @@ def show_statement(name: str, courses: Sequence[Path], *, full: bool, no_color: 
     text = page.read_text(encoding="utf-8", errors="replace")
     task, causes = (text, "") if full or steps else parts_of(text)
     closing = f"`grade show {entry.name}` explains its first step." if steps else _next_commands(entry)
+    if "\n## Predict\n" in task:
+        closing += f" `grade {entry.name} --predict COUNTER=VALUE` compares your prediction with the count."
     if causes:
         closing += f" `grade show {entry.name} --full` also explains each report."
     page_text = task if steps else _with_facts(task, entry, catalog)

@@ -14,7 +14,7 @@ from pathlib import Path
 from grader.catalog.courses import CourseExercise, built_in_course
 from grader.dev.report import Problem
 from grader.dev.statement import form_of, has_form
-from grader.errors import WarpgradeError
+from grader.errors import UsageError, WarpgradeError
 from grader.text import counted
 from grader.timing.pass_lines import REFERENCE, lines_on, with_line
 from grader.verdict import STAGES, VERDICTS
@@ -33,6 +33,7 @@ HINTS = QUESTIONS = 2
 _HINT = re.compile(r"^(?:## (\d+)\b.*|(\d+)\. .*)$", re.MULTILINE)
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
 _LIMIT = re.compile(r"at (?:least|most) (\d+(?:\.\d+)?)(?!\d|\.\d)")
+_CODE = re.compile(r"`([^`\n]+)`")
 _FRACTION = re.compile(r"\b0\.\d+\b")
 
 
@@ -201,12 +202,32 @@ def form_problems(entry: CourseExercise) -> tuple[list[Problem], list[Problem], 
     """
     text = _read(entry.statement)
     form, formed = form_of(text), has_form(text)
-    found = [*form.too_many, *(form.parts if formed else ())]
+    found = [*form.too_many, *((*form.parts, *_predictable(entry, text)) if formed else ())]
     counts = f"{entry.statement.name}: {form.counts()}" if formed else ""
     if entry.course != built_in_course():
         return [], [Problem(entry.statement.name, message) for message in found], counts
     broken = [*found, *form.unproven] if formed else []
     return [Problem(entry.statement.name, message) for message in broken], [], counts
+
+
+def _predictable(entry: CourseExercise, text: str) -> Iterator[str]:
+    """The problems of the counters that the statement asks to predict: `grade NAME --predict` must know them."""
+    from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS
+    from grader.grading.predictions import read_predictions
+
+    names = [word for code in _CODE.findall(_part(text, "Predict")) for word in re.findall(r"\w+", code)]
+    counters = [name for name in dict.fromkeys(names) if name in KERNEL_COUNTERS or name in HOST_COUNTERS]
+    if not counters:
+        yield 'its part "Predict" names no counter'
+    for counter in counters:
+        try:
+            read_predictions([(counter, "0")], entry)
+        except UsageError as error:
+            yield f'its part "Predict": {error.message}'
+
+
+def _part(text: str, title: str) -> str:
+    return next((body for heading, body in _sections(text) if heading == title), "")
 
 
 def _read(path: Path) -> str:

@@ -346,6 +346,13 @@ def test_show_ends_with_the_task_and_full_adds_the_causes(run, here, course, tmp
     assert "--full" not in out
 
 
+def test_show_says_how_a_prediction_is_made_where_the_statement_asks_for_one(run, here, course, tmp_path):
+    predict = "`grade asks --predict COUNTER=VALUE` compares your prediction with the count."
+    course("asks", 9003, "# Asks\n\n## Predict\n\nHow many `sectors`?\n")
+    assert predict in " ".join(run("show", "asks", "--course", tmp_path / "course")[1].split())
+    assert "--predict" not in run("show", "twice_it", "--course", tmp_path / "course")[1]
+
+
 def test_a_statement_without_causes_and_a_ladders_page_are_shown_whole(run, here, course, tmp_path):
     assert "--full" not in run("show", "twice_it", "--course", tmp_path / "course")[1]
     assert run("show", "reduce", "--full")[1] == run("show", "reduce")[1]

@@ -37,7 +37,7 @@ Measured on an H200: `scale` takes 235.5 µs at n = 268435456: 4560 GB/s, 0.947 
 
 ## Predict
 
-Why?
+What is `sectors`?
 
 ## The task
 
@@ -57,7 +57,7 @@ def said(prose: str) -> str:
 
 
 def test_words_of_prose_are_counted_up_to_the_last_part_and_nothing_else():
-    headings = "scale The question Before and after Predict Why? The task"
+    headings = "scale The question Before and after Predict What is sectors? The task"
     assert form_of(STATEMENT).words == len(headings.split()) + 5
     assert form_of(STATEMENT).values == ()
 
@@ -139,7 +139,7 @@ def test_what_is_computed_or_from_a_datasheet_need_not_be_generated(prose):
     ("old", "new", "words"),
     [
         ("## Predict\n", "## A guess\n", 'its parts are "The question", "Before and after", "A guess"'),
-        ("## Predict\n\nWhy?\n\n", "", 'its parts are "The question", "Before and after", "The task"'),
+        ("## Predict\n\nWhat is `sectors`?\n\n", "", 'its parts are "The question", "Before and after", "The task"'),
         ("```diff\n- before\n+ after\n```", "So.", '"Before and after" shows no code'),
         ("- before\n", "- before\n" * 12, 'the code of "Before and after" has 13 lines; at most 12'),
     ],
@@ -160,13 +160,31 @@ def test_the_built_in_course_keeps_to_the_form_once_a_statement_has_it(tmp_path)
     ours = replace(load_catalog().find("vector_add"), folder=tmp_path)
     assert ours.course == built_in_course()
     ours.statement.write_text(STATEMENT)
-    assert form_problems(ours) == ([], [], "README.md: 15 words, 0 values")
+    assert form_problems(ours) == ([], [], "README.md: 17 words, 0 values")
     ours.statement.write_text(said("It took 2 ms."))
     assert [str(problem) for problem in form_problems(ours)[0]] == [
         "README.md: line 5: '2 ms' is measured, but typed by hand"
     ]
     ours.statement.write_text("# scale\n" + "word " * 700)
     assert form_problems(ours) == ([], [], "")
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("How fast is it?", 'its part "Predict" names no counter'),
+        ("Is `n` 4?", 'its part "Predict" names no counter'),
+        ("What are `copies`?", 'its part "Predict": copies is a counter of host files, and vector_add has none'),
+        ("What are `registers`?", 'its part "Predict": vector_add does not count registers: only exercises that '
+         "require occupancy do"),
+    ],
+)  # fmt: skip
+def test_a_statement_asks_for_counters_that_can_be_predicted(tmp_path, part, message):
+    ours = replace(load_catalog().find("vector_add"), folder=tmp_path)
+    ours.statement.write_text(STATEMENT.replace("What is `sectors`?", part))
+    assert [problem.message for problem in form_problems(ours)[0]] == [message]
+    ours.statement.write_text(STATEMENT.replace("What is `sectors`?", "`grade vector_add --predict sectors=VALUE`"))
+    assert form_problems(ours)[0] == []
 
 
 def test_other_courses_write_as_they_like_and_get_advice(scale):
@@ -177,4 +195,4 @@ def test_other_courses_write_as_they_like_and_get_advice(scale):
     ]
     assert (problems, counts) == ([], "")
     scale.statement.write_text(said("It took 2 ms."))
-    assert form_problems(scale) == ([], [], "README.md: 14 words, 1 value")
+    assert form_problems(scale) == ([], [], "README.md: 16 words, 1 value")
