@@ -64,7 +64,6 @@ NOT_YET_IN_THE_FORM = [
     "cluster_reduce",
     "coalescing_offset",
     "cooperative_grid",
-    "cuda_graph",
     "divergence",
     "hgemm_mma",
     "hgemm_wgmma",
