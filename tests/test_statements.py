@@ -84,7 +84,6 @@ NOT_YET_IN_THE_FORM = [
     "reduce_v9",
     "saxpy_grid_stride",
     "sgemm_v7",
-    "softmax_v1",
     "splitk_gemm",
     "tma_copy",
     "transpose_v1",
