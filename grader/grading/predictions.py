@@ -32,6 +32,7 @@ _ON_REQUEST = {
 """Counters that take time, and the counter that an exercise has to expect something of."""
 
 _INTEGER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_BYTES = re.compile(r"([\d.]+)\s*([KMG])iB")  # as reports print them
 _GROUPED = re.compile(r"\d{1,3}(?:[ ,]\d{3})+")  # as people write large numbers, and as statements print them
 
 
@@ -79,9 +80,10 @@ def _refused(message: str, hint: str = "") -> UsageError:
 
 
 def _value(text: str, size: Size) -> float:
-    """A number, or arithmetic with the sizes: ``1/8``, ``2^20``, ``8*n``, ``cdiv(n, 256)``. ``/`` divides exactly."""
+    """A number, or arithmetic with the sizes: ``2^20``, ``4 MiB``, ``8*n``, ``cdiv(n, 256)``; ``1/8`` is 0.125."""
     text = text.strip()
     powers = re.sub("[ ,]", "", text) if _GROUPED.fullmatch(text) else text.replace("^", "**")
+    powers = _BYTES.sub(lambda amount: f"{amount[1]}*2**{10 * ' KMG'.index(amount[2])}", powers)
     for form in (_INTEGER.sub(r"\g<0>.0", powers), powers):  # cdiv takes integers alone
         try:
             return float(evaluate(form, dict(size)))
@@ -114,7 +116,9 @@ def _why_not(counter: str, entry: CourseExercise, verdict: Verdict) -> str:
     """Why nothing was counted; "" if it was."""
     if not simulable(entry.exercise.requires):
         return "only the simulator counts, and it cannot run this exercise"
-    if verdict.verdict not in COUNTED:
+    if verdict.verdict in ("unsupported", "error"):
+        return "nothing was graded"
+    if verdict.verdict not in (*COUNTED, "inconclusive"):
         return "counters are compared when the results are right"
     has_counts = bool(verdict.host_counters) if counter in HOST_COUNTERS else any(x.counters for x in verdict.launches)
     if not has_counts:

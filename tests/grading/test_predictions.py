@@ -42,6 +42,8 @@ def result(text: str, graded: Verdict, entry=ADD) -> Prediction:
         ("sectors=2^18*3/2", "sectors", "", 393216),
         ("sectors = 3*n/8", "sectors", "", 393216),
         ("sectors=1/8*n", "sectors", "", N / 8),
+        ("global_load_bytes=8 MiB", "global_load_bytes", "", 2**23),
+        ("global_load_bytes=1.5KiB", "global_load_bytes", "", 1536),
         ("sectors=cdiv(n, 256)", "sectors", "", 4096),
         ("sectors/n=3/8", "sectors", "n", 0.375),
         ("sectors per n=.375", "sectors", "n", 0.375),
@@ -120,6 +122,8 @@ def test_zero_must_be_zero(value):
             replace(verdict("compile_error"), launches=()),
             "counters are compared when the results are right",
         ),
+        ("sectors=1", verdict("inconclusive", sectors=1.0), ""),  # about the time alone
+        ("sectors=1", verdict("unsupported"), "nothing was graded"),
         ("sectors=1", replace(verdict(), launches=()), "only the simulator counts, and this run was on the GPU alone"),
         ("overlap=0", verdict(sectors=1.0), ""),
         ("sector_efficiency=1", verdict(instructions=1.0), "the kernels do nothing that it counts"),
