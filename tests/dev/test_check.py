@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.dev import check
 from grader.dev.grading import CourseGrader, PooledSimulator, request, seed_of, simulator_children
+from grader.dev.report import CheckReport, Problem
 from grader.dev.wrong import WrongAnswer, refresh, wrong_answer, wrong_answers
 from grader.errors import Unsupported, UsageError
 from grader.grading.grade import grade
@@ -50,6 +52,22 @@ def test_everything_that_is_wrong_is_told_below_the_exercise_and_the_exit_code_i
     ):  # fmt: skip
         assert words in told
     assert "Traceback" not in told
+
+
+@needs_nvrtc
+def test_advice_is_printed_and_fails_no_check(scale, capsys):
+    scale.statement.write_text(scale.statement.read_text() + "word " * 700)
+    assert check.run([scale]) == 0
+    first, advice, _, last = capsys.readouterr().out.rstrip().splitlines()
+    assert first.startswith("ok    scale")
+    assert advice.startswith("      advice: README.md: ")
+    assert advice.endswith(' words before "If it does not pass"; at most 650 are read')
+    assert last.startswith("1 exercises, 0 problems")
+
+
+def test_a_stored_report_keeps_its_advice():
+    report = CheckReport("scale", (Problem("a.cu", "wrong"),), "sim: …", advice=(Problem("README.md", "long"),))
+    assert CheckReport.from_json(json.loads(json.dumps(report.to_json()))) == report
 
 
 @needs_nvrtc

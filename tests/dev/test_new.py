@@ -27,7 +27,9 @@ def made(course: Course) -> list:
 def test_a_new_exercise_passes_its_check_as_it_is(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
     new_exercise("double_all", "02_memory", course, ())
     assert run(made(course)) == 0
-    assert "stub wrong, solution pass, 3 of 3 wrong answers as stated" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "stub wrong, solution pass, 3 of 3 wrong answers as stated | README.md: " in printed
+    assert "advice" not in printed
 
 
 def test_numbers_follow_the_last_of_the_chapter(course: Course) -> None:
