@@ -52,6 +52,7 @@ def grade(
     from grader.grading.predictions import compared, read_predictions
     from grader.grading.services import Hardware, Task
     from grader.practice.history import next_after, recorder
+    from grader.practice.moved import old_step, refuse_old
     from grader.process.standard import open_closed_streams
 
     open_closed_streams()
@@ -73,10 +74,10 @@ def grade(
     entry = catalog.find(str(name))
     predictions = read_predictions(((counter, str(value)) for counter, value in predict.items()), entry)
 
-    def recorded(path: Path) -> Verdict:
-        keep = recorder(entry, path) if record else lambda verdict: None
+    def recorded(task: Task) -> Verdict:
+        keep = recorder(entry, task.path) if record else lambda verdict: None
         request = Hardware.found(backend, device).request(
-            Task(entry, path), seed=seed, timeout_s=timeout_s, next_exercise=partial(next_after, catalog, entry)
+            task, seed=seed, timeout_s=timeout_s, next_exercise=partial(next_after, catalog, entry)
         )
         verdict = graded(request)
         verdict = replace(verdict, predictions=compared(predictions, entry, verdict))
@@ -84,7 +85,9 @@ def grade(
         return verdict
 
     if source is None:
-        return recorded(Path(file or f"{entry.name}.cu"))
+        task = Task(entry, Path(file or f"{entry.name}.cu"))
+        refuse_old(catalog, entry, task.path, task.host_file)
+        return recorded(task)
     with TemporaryDirectory(prefix="warpgrade-") as folder:
         path = Path(folder) / f"{entry.name}.cu"
         try:
@@ -92,4 +95,7 @@ def grade(
         except UnicodeEncodeError as error:
             message = f"the source cannot be written as UTF-8: {error.reason}"
             raise UsageError(message, code="not_text") from None
-        return replace(recorded(path), file=path.name)
+        if old := old_step(catalog, entry, path):
+            hint = f"grade it as {old.now}" if old.now else ""
+            raise UsageError(f"the source {old.message}", code="moved_exercise", hint=hint)
+        return replace(recorded(Task(entry, path)), file=path.name)

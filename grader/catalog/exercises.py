@@ -19,6 +19,7 @@ from grader.catalog.courses import (
     exercise_files,
     read_exercise,
 )
+from grader.catalog.versions import in_version, versions_at
 from grader.errors import UsageError
 from grader.frozen import dataclass
 
@@ -45,6 +46,8 @@ class Catalog:
                 raise broken.error
         wanted = text.strip()
         part = "" if is_number(wanted) else wanted.casefold()
+        if all(wanted not in (entry.name, str(entry.number)) for entry in self.exercises):
+            self.refuse_old_name(wanted)
         rules: tuple[Callable[[CourseExercise], bool], ...] = (
             lambda entry: entry.name == wanted,
             lambda entry: str(entry.number) == wanted,
@@ -58,6 +61,19 @@ class Catalog:
         names = ", ".join(entry.name for entry in matches)
         message = f"{text!r} may mean {len(matches)} exercises: {names}"
         raise UsageError(message, code="ambiguous_exercise", hint="write one of these names")
+
+    def refuse_old_name(self, name: str) -> None:
+        """Raise UsageError if an older version of a course had a step of this name, with its current name."""
+        for course in dict.fromkeys(entry.course for entry in self.exercises):
+            versions = versions_at(course.exercises)
+            version = versions.last_version(name)
+            if version is not None:
+                now = versions.now(name, version)
+                hint = f"`grade show {now}` explains it; `grade {now} --file {name}.cu` grades a file of the old name"
+                message = f"{name} is {in_version(name, version, now, versions.version)}"
+                raise UsageError(
+                    message, code="moved_exercise", hint=hint if now else "`grade list` shows the exercises"
+                )
 
     @property
     def names(self) -> list[str]:

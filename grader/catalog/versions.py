@@ -8,7 +8,8 @@
     to = "reduce_v10"     # without it, the step is not in the course any more
 
 It is beside the exercises; a course without it is of version 1. `grade dev move` writes it, with the lines of the old
-stub (`grader.catalog.begun`). A step that is not named keeps its name.
+stub, by which a file that was begun from it is recognised (`grader.practice.moved`). A step that is not named keeps its
+name.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from grader.errors import UsageError
 from grader.frozen import dataclass
@@ -28,10 +30,25 @@ FILE = "course.toml"
 
 @dataclass(frozen=True)
 class OldFile:
-    """The lines of an old stub and of its solution, as hashes that `grader.catalog.begun` makes."""
+    """The lines of a stub and of its solution, as hashes: a course does not keep its old stubs."""
 
     stub: frozenset[str]
     solution: frozenset[str] = frozenset()
+
+
+LEAST_CHARACTERS = 8  # of a line that says something: "}", "else {" and "#endif" are in every file
+
+
+def hashed_lines(content: bytes) -> frozenset[str]:
+    """The hashes of a file's lines without their blanks, so that a new indentation does not change them."""
+    lines = (b"".join(line.split()) for line in content.splitlines())
+    return frozenset(f"{crc32(line):08x}" for line in lines if len(line) >= LEAST_CHARACTERS)
+
+
+def in_version(name: str, version: int, now: str | None, newest: int) -> str:
+    """``version 1's reduce_v9, which is reduce_v10 in version 2 of the course``; ``now`` is None if it is gone."""
+    became = f"which is {now} in version {newest} of the course" if now else f"which version {newest} no longer has"
+    return f"version {version}'s {name}, {became}"
 
 
 @dataclass(frozen=True)
@@ -64,6 +81,10 @@ class CourseVersions:
     def move(self, name: str, version: int) -> Move | None:
         """The move of this name from this version to the next one; None if the step kept its name."""
         return next((move for move in self.moves if (move.name, move.version) == (name, version)), None)
+
+    def last_version(self, name: str) -> int | None:
+        """The last version that had a step of this name which moved; None if there is none."""
+        return max((move.version for move in self.moves if move.name == name), default=None)
 
     def former(self, name: str) -> tuple[tuple[str, int], ...]:
         """The names of a step in all versions, the current one first, each with its version."""

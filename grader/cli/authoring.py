@@ -1,4 +1,4 @@
-"""The commands ``grade dev new``, ``grade dev wrong`` and ``grade dev check``, for authors of exercises."""
+"""The commands ``grade dev new``, ``move``, ``wrong`` and ``check``, for authors of exercises."""
 
 from __future__ import annotations
 
@@ -51,6 +51,27 @@ def _course(folder: Path | None) -> Course:
         return course_at(folder)
     root = folder.resolve()
     return Course(root / "exercises", root / "solutions", root / "kernels_ref")
+
+
+def move_exercise(name: str, to: str | None, courses: Sequence[Path], *, gone: bool, version: int) -> int:
+    """Rename a step and write its move into ``course.toml``; with ``gone``, write only that it is gone."""
+    from grader.dev.move import move_step
+
+    if gone == (to is not None):
+        raise UsageError("give either the new name or --gone", code="usage")
+    if to in reserved():
+        raise UsageError(f"{to!r} is a command", code="bad_name", hint="give the exercise another name")
+    catalog = load(courses)
+    entry = find(catalog, name)
+    existing = [other for other in catalog.exercises if other.course == entry.course]
+    for path in move_step(entry, to, version, existing):
+        print_line(f"  {shown(path)}")
+    print_line("")
+    if to is None:
+        say(f"Older passes of {entry.name} count for no step. Now delete {shown(entry.folder)} and its solution.")
+    else:
+        say(f"{entry.name} is {to} now. Change its `order`; `git grep -w {entry.name}` shows where else it is named.")
+    return 0
 
 
 # ------------------------------------------------------------------------------------------------------- wrong answers

@@ -15,6 +15,7 @@ from grader.cli.grading import file_for
 from grader.dev.slices import LEFT
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_table, say, screen, table_of, wrapped, write_file
+from grader.practice.moved import refuse_old
 from grader.text import counted, duration, percent
 from grader.timing.pass_lines import PassLine, Profile, line_below, own_file, read_profile, save, separated
 from grader.timing.roofline import TOO_FAST, line_in_words
@@ -214,8 +215,11 @@ def show_profile(
     from grader.bench.profile import profiled_submission
     from grader.gpus.detect import detect
 
-    entry = find(load(courses), name)
+    catalog = load(courses)
+    entry = find(catalog, name)
     path = file_for(entry, file=file, solution=solution)
+    if not solution:
+        refuse_old(catalog, entry, path)
     profile = profiled_submission(entry, path, detect(device), seed=PROFILE_SEED, courses=courses, ncu=ncu)
     if as_json:
         print_json({"schema": PROFILE_SCHEMA, **asdict(profile)})

@@ -363,6 +363,24 @@ def check() -> None:
     """
 
 
+@command(
+    "authoring.move_exercise", NAME, click.argument("to", required=False, metavar="[NEW]"),
+    click.option("--gone", is_flag=True, help="The course no longer has this step: delete its files yourself."),
+    click.option(
+        "--version", type=click.IntRange(min=2), required=True, metavar="N",
+        help="The version that the course gets by this, or already has by an earlier move.",
+    ),
+    COURSE, group=dev,
+)  # fmt: skip
+def move() -> None:
+    """Rename a step in a new version of its course.
+
+    Its folder, its files and the name in them are renamed, and course.toml remembers the old name and the old stub: a
+    pass of the old step counts for the new name, and a file that was begun from the old stub is recognised. Move a step
+    before you change its stub, and the last step of a ladder first.
+    """
+
+
 @dev.command()
 @NAME
 @click.argument("answer", required=False, metavar="[M]")

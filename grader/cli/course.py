@@ -226,7 +226,7 @@ def show_statement(name: str, courses: Sequence[Path], *, full: bool, no_color: 
         raise UsageError(f"{entry.name} has no statement at {entry.statement}", code="bad_exercise")
     text = page.read_text(encoding="utf-8", errors="replace")
     task, causes = (text, "") if full or steps else parts_of(text)
-    closing = f"`grade show {entry.name}` explains its first step." if steps else _next_commands(entry)
+    closing = f"`grade show {entry.name}` explains its first step." if steps else _next_commands(catalog, entry)
     if "\n## Predict\n" in task:
         closing += f" `grade {entry.name} --predict COUNTER=VALUE` compares your prediction with the count."
     if causes:
@@ -283,11 +283,13 @@ def print_paged(text: str, closing: str) -> None:
         print_line(closing)
 
 
-def _next_commands(entry: CourseExercise) -> str:
+def _next_commands(catalog: Catalog, entry: CourseExercise) -> str:
+    from grader.practice.moved import old_here
+
     first = (
         f"`grade start {entry.name}` copies the stub here" if missing_here(entry) else f"Edit {named(to_edit(entry))}"
     )
-    sentences = f"{first}; `grade {entry.name}` grades it."
+    sentences = old_here(catalog, entry) or f"{first}; `grade {entry.name}` grades it."
     if entry.hints.is_file():
         sentences += f" `grade hint {entry.name}` gives a hint."
     if entry.interview.is_file():

@@ -22,6 +22,7 @@ from grader.grading.records import SourceTexts
 from grader.grading.services import Task
 from grader.output import print_json, print_line, print_text, screen, write_file
 from grader.paths import PACKAGE
+from grader.practice.moved import refuse_old
 from grader.verdict import Prediction, Verdict
 
 if TYPE_CHECKING:
@@ -115,7 +116,10 @@ def tasks_of(catalog: Catalog, options: GradeOptions) -> list[Task]:
             "--file names one file, but there are several exercises", code="file_for_several",
             hint="grade them one by one, or omit --file: ./NAME.cu is graded for each NAME",
         )  # fmt: skip
-    return [_task(catalog, name, options) for name in options.names]
+    tasks = [_task(catalog, name, options) for name in options.names]
+    for task in tasks if not options.solution else ():
+        refuse_old(catalog, task.entry, task.path, task.host_file)
+    return tasks
 
 
 def _task(catalog: Catalog, name: str, options: GradeOptions) -> Task:
@@ -125,6 +129,8 @@ def _task(catalog: Catalog, name: str, options: GradeOptions) -> Task:
         return _of_file(named, file_for(named, file=options.file, solution=options.solution))
     path = Path(name)
     entry = of_a_file(catalog, Path(path.name))
+    if entry is None:
+        catalog.refuse_old_name(path.stem.removesuffix("_host"))
     if entry is not None and path.is_file() and options.file is None and not options.solution:
         return _of_file(entry, path)
     if path.exists():

@@ -37,6 +37,7 @@ from grader.practice.history import (
     passed_names,
     progress,
 )
+from grader.practice.moved import old_here, old_step, refuse_old
 from grader.practice.pages import hints_in, questions_in
 from grader.practice.progress import local_day
 from grader.practice.standings import (
@@ -60,6 +61,8 @@ def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
     catalog = load(courses)
     entry = find(catalog, name)
     files, missing = files_of(entry), missing_here(entry)
+    if not force:
+        refuse_old(catalog, entry, *(Path(path.name) for path in files))
     if not missing and not force:
         hint = f"`grade reset {entry.name}` restores the stub and keeps your version; --force overwrites it"
         if len(files) > 1:
@@ -103,11 +106,15 @@ MOST_KEPT = 1000  # backup files of one exercise
 
 def reset_exercise(name: str, courses: Sequence[Path]) -> int:
     """Restore the stub, and a host exercise's Python file; the user's files are kept as backups next to them."""
-    entry = find(load(courses), name)
+    catalog = load(courses)
+    entry = find(catalog, name)
     for path in files_of(entry):
         _check_resettable(entry, path)
     for path in files_of(entry):
+        old = old_step(catalog, entry, Path(path.name))
         print_line(_reset(path))
+        if old is not None:
+            say(f"Your version {old.message}.")
     return 0
 
 
@@ -322,7 +329,8 @@ def show_next(courses: Sequence[Path], *, start: bool, path: str | None = None) 
     say(why_next(reason))
     if here:
         edit = named(to_edit(entry))
-        say(f"You have {edit} here: `grade {entry.name}` grades it, `grade show {entry.name}` explains the task.")
+        yours = f"You have {edit} here: `grade {entry.name}` grades it, `grade show {entry.name}` explains the task."
+        say(old_here(catalog, entry) or yours)
     else:
         say(f"`grade start {entry.name}` or `grade next --start` copies its stub here.")
     return 0

@@ -23,6 +23,7 @@ from grader.gpus.detect import Gpu, detect
 from grader.gpus.models import SIMULATED, capability, simulable
 from grader.launch import DeviceLimits
 from grader.output import print_json, print_line, print_table, screen, waiting, wrapped, write_file
+from grader.practice.moved import refuse_old
 from grader.render.json import dumps
 from grader.render.tuning import Tuned, after_lines, before_lines, document, to_markdown, to_table
 from grader.simt.occupancy import NotPossible, multiprocessor
@@ -93,12 +94,15 @@ def _job(options: TuneOptions) -> _Job:
     if options.solution and options.write:
         hint = f"`grade solution {options.name} --output FILE` makes a copy for you"
         raise UsageError("--write changes your own file, not the course's solution", code="usage", hint=hint)
-    entry = find(load(options.courses), options.name)
+    catalog = load(options.courses)
+    entry = find(catalog, options.name)
     exercise = entry.exercise
     if exercise.host or exercise.timed is None or exercise.target is None:
         what = "is about the host file" if exercise.host else "has no timed size"
         raise UsageError(f"{entry.name} {what}: it has no kernel time to compare", code="not_timed")
     path = file_for(entry, file=options.file, solution=options.solution)
+    if not options.solution:
+        refuse_old(catalog, entry, path)
     source = checked_source(read_submission(path), path.name)
     places = places_of(source, path.name, settings)
     gpu, why_not, hint = None, "", ""

@@ -28,6 +28,7 @@ from grader.errors import UsageError
 from grader.grading.services import Task
 from grader.output import print_line, print_text, say
 from grader.practice.history import next_exercise
+from grader.practice.moved import old_here
 from grader.practice.watch import END, Keyboard, Saves, newest_first, wake_at_saves
 from grader.process.channel import Stopped, Stopper
 
@@ -218,7 +219,7 @@ class Watch:
             say(f"The stub was copied to {edit}; it is graded when you save it.")
         else:
             say(f"{entry.name}: {entry.exercise.idea}.")
-            say(f"You have {edit} here already: Enter grades it.")
+            say(old_here(self._catalog, entry) or f"You have {edit} here already: Enter grades it.")
         self._current = task
         self._look()  # the copy just written is not a save
         self._current = task

@@ -14,6 +14,7 @@ from time import perf_counter
 from grader.catalog.courses import Broken, CourseExercise
 from grader.dev.grading import CourseGrader
 from grader.dev.ladders import ladder_problems, ladders
+from grader.dev.move import version_problems
 from grader.dev.paths import path_report
 from grader.dev.report import CheckReport, Problem
 from grader.dev.slices import LEFT, StoredResults, slice_of
@@ -59,6 +60,9 @@ def run(
         show(CheckReport(entry.name, (Problem(entry.path.name, entry.error.message),)))
     for problem in _nothing_to_check(exercises):
         show(CheckReport("course", (problem,)))
+    for course in dict.fromkeys(entry.course for entry in exercises):
+        if found := tuple(version_problems(course)):
+            show(CheckReport("course", found))
     with CourseGrader(device=device) as grader:
         for _, report in slice_of(exercises, partial(start_check, grader=grader, gpu=gpu), stored, limit_s):
             show(report)

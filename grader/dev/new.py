@@ -33,25 +33,26 @@ def new_exercise(name: str, chapter: str, course: Course, existing: Sequence[Cou
     ``chapter`` "" means the course's last one. Raises UsageError for an invalid name or chapter, and for a folder that
     exists or cannot be written.
     """
-    _check_name(name, existing)
+    check_name(name, existing)
     if not chapter:  # chapters without a number, as in a plain course, do not count
         numbered = [(int(match[1]), match[0]) for entry in existing if (match := _CHAPTER.fullmatch(entry.chapter))]
         chapter = max(numbered, default=(0, FIRST_CHAPTER))[1]
     facts = {"name": name, "order": _order(chapter, existing)}
     files = dict(_files(name, chapter, course, facts))
     for path in (course.exercises / chapter / name, *files):
-        with _writing(path):
+        with writing(path):
             if path.exists() or path.is_symlink():  # a broken link, too
                 raise UsageError(f"{path} already exists", code="exists", hint="choose another name")
     for path, text in files.items():
-        with _writing(path):
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
     return tuple(files)
 
 
-def _check_name(name: str, existing: Sequence[CourseExercise]) -> None:
+def check_name(name: str, existing: Sequence[CourseExercise]) -> None:
+    """Raise UsageError if no new exercise beside the existing ones can have this name."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"an exercise cannot be called {name!r}", code="bad_name",
@@ -97,7 +98,8 @@ def _files(name: str, chapter: str, course: Course, facts: Mapping[str, Any]) ->
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Raise UsageError instead of an OSError, with the path that cannot be written."""
     try:
         yield
     except OSError as error:

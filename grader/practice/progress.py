@@ -129,6 +129,10 @@ class Progress:
         """Every exercise that was passed once, of any version."""
         return frozenset(run.key for run in self.passes())
 
+    def graded(self, file_sha256: str) -> frozenset[Key]:
+        """Every exercise for which a file with this content was graded."""
+        return frozenset(run.key for run in self._select("WHERE file_sha256 = ?", file_sha256))
+
     def hints_seen(self) -> dict[Key, int]:
         """How many hints were shown of each exercise."""
         columns = "course, exercise, course_version"
@@ -142,9 +146,9 @@ class Progress:
         row = (now(), *key, number)
         return self._write("that you saw this hint is not remembered", lambda db: db.execute(_INSERT_HINT, row))
 
-    def _select(self, rest: str) -> tuple[Run, ...]:
+    def _select(self, rest: str, *values: str) -> tuple[Run, ...]:
         none: tuple[Run, ...] = ()
-        return self._read(none, lambda db: tuple(Run(*row) for row in db.execute(f"{_SELECT} {rest}")))
+        return self._read(none, lambda db: tuple(Run(*row) for row in db.execute(f"{_SELECT} {rest}", values)))
 
     def _read(self, empty: T, work: Callable[[sqlite3.Connection], T]) -> T:
         """The result of ``work`` on the database; ``empty`` if there is none yet, without importing sqlite3."""
