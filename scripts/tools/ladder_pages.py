@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 
 from ladder_pictures import peak_in_words, plot, plot_in_words, roofline, roofline_in_words
 from ladder_steps import Report, Step, Timed, comparable, libraries
+from ladder_times import STORIES, below, time_in_words, time_picture
 
 from grader.backends.gpu.faults import size_in_words
 from grader.bench.report import table as markdown_table
@@ -66,31 +67,26 @@ def write_page(name: str, folder: Path, steps: Sequence[Step], report: Report) -
         file.write_text(text)
 
 
-def with_pictures(path: Path, text: str, steps: Sequence[Step], report: Report) -> dict[Path, str]:
-    """The page with its pictures between their markers, and the files of the pictures."""
-    if not any(step.timed for step in steps):
-        for part in PICTURES:
-            text = filled(text, part, not_yet(report), path)
-        return {path: text}
-    files = {}
-    for part, (ending, draw, told, below) in PICTURES.items():
-        file = path.with_name(f"{path.stem}{ending}.svg")
-        files[file] = draw(steps, report)
-        content = "\n\n".join(filter(None, [f"![{told(steps, report)}]({file.name})", below]))
-        text = filled(text, part, content, path)
-    return {path: text, **files}
-
-
 OF_TRAFFIC = (
     "The bytes are those that the task has to move, each array once; the traffic of DRAM was not measured. So all\n"
     "steps are on one vertical line."
 )
-Drawn = Callable[[Sequence[Step], Report], str]
-PICTURES: Mapping[str, tuple[str, Drawn, Drawn, str]] = {
-    "plot": ("", lambda steps, _: plot(steps), lambda steps, _: plot_in_words(steps), ""),
-    "roofline": ("-roofline", roofline, roofline_in_words, OF_TRAFFIC),
-}
-"""Each part of a page that is a picture: the ending of its file, what draws it, its words, and what stands below it."""
+
+
+def with_pictures(path: Path, text: str, steps: Sequence[Step], report: Report) -> dict[Path, str]:
+    """The page with its pictures between their markers, and the files of the pictures."""
+    ladder, files = path.stem, {}
+    parts: dict[str, str] = {"plot": not_yet(report), "roofline": not_yet(report)}
+    if any(step.timed for step in steps):
+        files = {f"{ladder}.svg": plot(steps), f"{ladder}-roofline.svg": roofline(steps, report)}
+        parts["plot"] = f"![{plot_in_words(steps)}]({ladder}.svg)"
+        parts["roofline"] = f"![{roofline_in_words(steps, report)}]({ladder}-roofline.svg)\n\n{OF_TRAFFIC}"
+    if ladder in STORIES:
+        files[f"{ladder}-time.svg"] = time_picture(ladder)
+        parts["time"] = f"![{time_in_words(ladder)}]({ladder}-time.svg)\n\n{below(ladder)}"
+    for part, content in parts.items():
+        text = filled(text, part, content, path)
+    return {path: text, **{path.with_name(name): content for name, content in files.items()}}
 
 
 def filled(text: str, part: str, content: str, path: Path) -> str:

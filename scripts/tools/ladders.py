@@ -9,6 +9,7 @@ simulator's, at each step's simulated size, from the solutions as they are now. 
     exercises/CHAPTER/LADDER.md          the table and the pictures, between their markers; the story is hand-written
     exercises/CHAPTER/LADDER*.svg        the pictures, which `scripts/docs` writes, too
     docs/results/h200-ladders.md         the matrix
+    docs/results/simulated/stages.json   what warps of some steps execute, of which the pictures of time are drawn
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pathlib import Path
 
 from ladder_pages import with_pictures, write_page
 from ladder_steps import Report, step_of
+from ladder_times import STAGES, STORIES, recorded_steps, stages_to_json
+from warp_paths import Recorded, warps_of
 
 from grader.bench.report import table as markdown_table
 from grader.catalog.courses import CourseExercise
@@ -45,7 +48,11 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Write the ladders' pages.")
     arguments.add_argument("--bench", type=Path, nargs="+", default=MEASURED, help="documents of one GPU model")
     arguments.add_argument("--minutes", type=float, help="a slice: go on where the last one stopped")
+    arguments.add_argument("--stages", action="store_true", help="write stages.json, and nothing else")
     given = arguments.parse_args()
+    if given.stages:
+        STAGES.write_text(stages_to_json([*recorded()]))
+        return 0
     report = read_reports(given.bench)
     found = dict(ladders(load_catalog().exercises))
     solved = [one for steps in found.values() for one in steps if one.solution]
@@ -53,6 +60,8 @@ def main() -> int:
     if left := len(solved) - len(launches):
         print(f"{left} solutions are left: the same command goes on with them")
         return LEFT
+    STAGES.write_text(stages_to_json([*recorded()]))
+    recorded_steps.cache_clear()
     for name, exercises in found.items():
         steps = [step_of(one, report, launches) for one in exercises]
         write_page(name, exercises[0].folder.parent, steps, report)
@@ -62,6 +71,14 @@ def main() -> int:
     for cell in loose:
         print(f"the solution of {cell.solution} passes {cell.step}", file=sys.stderr)
     return 1 if loose else 0
+
+
+def recorded() -> Iterator[Recorded]:
+    """What the pictures of time are drawn of: all warps of a block, or one of them."""
+    for story in STORIES.values():
+        for name in story.steps:
+            found = warps_of(load_catalog().find(name), story.size)
+            yield found if story.of_warps else replace(found, warps=found.warps[:1])
 
 
 def pages_with_pictures(texts: Mapping[Path, str]) -> dict[Path, str]:

@@ -32,7 +32,8 @@ STYLE = Markup("""
   .flight { fill: #b6d7f9; stroke: #0550ae }
   .issue { fill: #1f2328 }
   .multiply { fill: #1a7f37 }
-  .stop { fill: #bc4c00 }
+  .stop, .wait { fill: #bc4c00 }
+  .rest { fill: #8c959f }
   @media (prefers-color-scheme: dark) {
     .back { fill: #0d1117 }
     .plain { fill: #e6edf3 }
@@ -48,7 +49,8 @@ STYLE = Markup("""
     .flight { fill: #12335c; stroke: #79c0ff }
     .issue { fill: #e6edf3 }
     .multiply { fill: #3fb950 }
-    .stop { fill: #f0883e }
+    .stop, .wait { fill: #f0883e }
+    .rest { fill: #656c76 }
   }
 """)
 

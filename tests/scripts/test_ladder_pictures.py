@@ -8,10 +8,12 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import ladder_pictures as pictures
+import ladder_times
 import pytest
 from ladder_steps import Report, Row, Step, ceilings, step_of
 from ladders import MEASURED, read_reports
 from pictures import LETTER, STYLE, WIDTH, spread
+from warp_paths import Warp
 
 from grader.catalog.exercises import load_catalog
 from grader.dev.ladders import ladders
@@ -20,6 +22,7 @@ REPORT = read_reports(MEASURED)
 LADDERS = {name: [step_of(one, REPORT, {}) for one in steps] for name, steps in ladders(load_catalog().exercises)}
 DRAWN: dict[str, Callable[[list[Step], Report], str]] = {
     "plot": lambda steps, report: pictures.plot(steps), "roofline": pictures.roofline,
+    "time": lambda steps, report: ladder_times.time_picture(steps[0].entry.exercise.ladder),
 }  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -48,7 +51,8 @@ def test_a_picture_is_the_same_file_each_time_and_names_every_measured_step(name
     first, second = DRAWN[part](LADDERS[name], REPORT), DRAWN[part](LADDERS[name], REPORT)
     assert first == second
     words = " ".join(words for *_, words in texts(drawn(name, part)))
-    assert [step.name for step in LADDERS[name] if step.name not in words] == []
+    shown = [step.name for step in LADDERS[name]] if part != "time" else ladder_times.STORIES[name].steps
+    assert [step for step in shown if step not in words] == []
 
 
 @each
@@ -64,11 +68,35 @@ def test_no_text_of_a_picture_is_on_another_one_or_outside(name, part):
 @each
 def test_a_picture_can_be_read_in_light_and_dark_and_by_those_who_do_not_see_it(name, part):
     picture = drawn(name, part)
-    assert picture.find(f"{SVG}desc").text.startswith(("Fraction of ", "Roofline at "))
+    assert picture.find(f"{SVG}desc").text.startswith(("Fraction of ", "Roofline at ", "Stages in flight, "))
     light, dark = STYLE.split("@media (prefers-color-scheme: dark)")
     used = {kind for one in picture.iter() for kind in (one.get("class") or "").split()}
     shaped = {"end", "middle", "strong"}  # classes without a colour
     assert [kind for kind in sorted(used - shaped) if f".{kind}" not in light or f".{kind}" not in dark] == []
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_colours_differ_enough_from_the_background(scheme):
+    rules = STYLE.split("@media (prefers-color-scheme: dark)")[scheme]
+    back = re.search(r"\.back { fill: (#\w+) }", rules)[1]
+    texts = {"plain": 4.5, "dim": 4.5, "other": 4.5}
+    shapes = dict.fromkeys(("bar", "roof", "ceiling", "issue", "multiply", "stop", "rest", "flight"), 3.0)
+    for kind, least in (texts | shapes).items():
+        rule = next(rule for rule in re.findall(r"([^{}]+){([^{}]*)}", rules) if re.search(rf"\.{kind}\b", rule[0]))
+        colours = re.findall(r"#\w{6}", rule[1])
+        assert max(contrast(colour, back) for colour in colours) >= least, (kind, colours)
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of WCAG 2."""
+    low, high = sorted(luminance(colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def test_the_plot_has_the_libraries_of_the_same_peak_and_says_what_was_not_measured():
@@ -109,6 +137,31 @@ def test_a_step_on_the_roofline_is_where_its_measured_rate_is():
     rates = sorted((step.operations_per_s for step in steps), reverse=True)
     assert len(dots) == len(rates), name
     assert dots == sorted(dots)
+
+
+def test_every_ladder_has_a_picture_of_time_of_two_of_its_steps():
+    for name, steps in LADDERS.items():
+        assert {*ladder_times.STORIES[name].steps} <= {step.name for step in steps}
+
+
+def test_a_picture_of_time_says_in_words_what_differs():
+    assert ladder_times.time_in_words("transpose").endswith(
+        "transpose_v2: at most 1 load in flight; transpose_v3: at most 8 loads in flight"
+    )
+    assert "sgemm_v7: 0 % of its multiply-adds while a tile is in flight; " in ladder_times.time_in_words("sgemm")
+
+
+def test_all_warps_leave_a_barrier_when_the_last_one_has_come():
+    warps = [Warp("oobo"), Warp("ooooboo")]
+    assert ladder_times._barriers(warps) == [0, 5, 8]
+    waits = [bar for bar in ladder_times._row(warps[0], [0, 5, 8]) if bar[2] == "wait"]
+    assert waits == [(2, 5, "wait")]
+
+
+def test_loads_that_overlap_are_one_tile_and_groups_of_copies_are_in_rows_of_their_own():
+    assert ladder_times._tiles(Warp("llooww", [(0, 4), (1, 5)])) == [(0, 5)]
+    assert ladder_times._tiles(Warp("lloaoa", [(0, 3), (1, 5)])) == [(0, 3), (1, 5)]
+    assert ladder_times._slots([(0, 3), (1, 5), (3, 6)]) == [[(0, 3), (3, 6)], [(1, 5)]]
 
 
 def test_labels_keep_their_distance_and_stay_above_the_axis():
