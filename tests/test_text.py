@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from grader.text import case_words, duration, index_words, listed, number, percent, rate, safe, size_words, to_ascii
+from grader.text import (
+    case_words,
+    duration,
+    index_words,
+    listed,
+    minutes_words,
+    number,
+    percent,
+    rate,
+    safe,
+    size_words,
+    to_ascii,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +79,13 @@ def test_counters_are_whole_where_they_are_and_a_dash_where_there_is_nothing():
 @pytest.mark.parametrize(("words", "shown"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), ("abc", "a, b and c")])
 def test_words_are_listed_with_an_and_before_the_last(words, shown):
     assert listed(words) == shown
+
+
+@pytest.mark.parametrize(
+    ("minutes", "shown"), [(0, "0 min"), (45, "45 min"), (60, "1 h"), (150, "2 h 30 min"), (1340, "22 h 20 min")]
+)
+def test_minutes_become_hours(minutes, shown):
+    assert minutes_words(minutes) == shown
 
 
 def test_a_case_names_its_slices():

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from grader.catalog.courses import CourseExercise, built_in_course
+from grader.catalog.courses import ALL_PATHS, CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog, is_number, load_catalog
 from grader.catalog.paths import CoursePath, find_path, path_in, path_names, sentences
 from grader.catalog.statements import parts_of
@@ -75,6 +75,9 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
         return catalog.find(text)
     except UsageError as error:
         word = text.strip().lower()
+        if error.code == "unknown_exercise" and word in path_names(catalog):
+            hint = f"`grade list --path {word}` lists the exercises of the path {word}"
+            raise UsageError(error.message, code=error.code, hint=hint) from None
         visible = [name for name, command in COMMANDS.items() if not command.hidden] + [HELP]
         synonym = word if word in visible else OTHER_WORDS.get(word)
         command = synonym or "".join(get_close_matches(word, visible, n=1))
@@ -86,7 +89,7 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
 OTHER_WORDS = {
     "version": "--version", "man": HELP, "usage": HELP, "commands": HELP, "ls": "list", "exercises": "list",
     "explain": "show", "begin": "start", "init": "start", "status": "progress", "questions": "interview",
-    "glossary": "words", "define": "words",
+    "glossary": "words", "define": "words", "paths": "list --path NAME",
 }  # fmt: skip
 """Command names of other tools, which people may try, and ours for them."""
 
@@ -95,8 +98,9 @@ OTHER_WORDS = {
 
 
 def show_list(courses: Sequence[Path], *, chapter: str | None = None, path: str | None = None, as_json: bool) -> int:
-    """Print all exercises, chapter by chapter, or those of one chapter or of one path."""
+    """Print all exercises, chapter by chapter, or those of one chapter or of one path (not ``all``)."""
     catalog = load(courses)
+    path = None if path == ALL_PATHS else path
     if chapter is not None and path is not None:
         raise UsageError("CHAPTER and --path cannot be used together", code="usage", hint="use one of them")
     shown_path = None if path is None else find_path(catalog, path)

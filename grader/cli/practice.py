@@ -21,10 +21,10 @@ from grader.cli.course import (
     shown_statement,
     to_edit,
 )
-from grader.cli.paths import choose_path, finished
+from grader.cli.paths import choose_path, finished, path_standing
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, say, screen, wrapped, write_file
-from grader.practice.chosen import chosen_name
+from grader.practice.chosen import chosen_name, chosen_path
 from grader.practice.history import (
     Following,
     gone_keys,
@@ -386,6 +386,8 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
             print_line(wrapped(line, width=screen().width, indent=" " * 4))
         for sentence in moved_sentences(overview):
             say(sentence)
+        if path := chosen_path(catalog):
+            say(f"Your path {path.name}: {path_standing(path, passed_names(path.exercises))}")
         none_yet = "`grade start NAME` starts an exercise; `grade next` proposes one."
         say(f"Stored in {history.path}." if runs else none_yet)
     return 0

@@ -196,6 +196,10 @@ def test_a_course_that_is_none_is_a_wrong_command(tmp_path: Path) -> None:
         (FINE.replace('role="out"', 'role="in"'), None, "an output"),
         (FINE.replace('Array("y"', 'Array("x"'), None, "same name"),
         (FINE.replace("mini:scale", "scale"), None, "module:function"),
+        (FINE.replace("oracle", "minutes=0, oracle"), None, "minutes must be a positive integer"),
+        (FINE.replace("oracle", "after=('total'), oracle"), None, "after must be a tuple of names"),
+        (FINE.replace("oracle", "paths=('',), oracle"), None, "paths must be a tuple of names"),
+        (FINE.replace("oracle", "paths=('all',), oracle"), None, "no path can be called 'all'"),
         ("#" + "x" * 300_000, None, "at most"),
     ],
 )

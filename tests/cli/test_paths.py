@@ -121,6 +121,18 @@ def test_a_chapter_and_a_path_cannot_be_listed_together(run):
     assert "cannot be used together" in err
 
 
+def test_all_is_the_whole_course_in_a_list_too(run):
+    assert run("list", "--path", "all") == run("list")
+
+
+@pytest.mark.parametrize("words", [["show", "attention"], ["host"]])
+def test_a_path_that_is_taken_for_an_exercise_is_answered_with_its_list(run, words):
+    code, _, err = run(*words)
+    assert code == 2
+    assert f"`grade list --path {words[-1]}` lists the exercises of the path {words[-1]}" in err
+    assert "did you mean `grade list --path NAME`?" in run("paths")[2]
+
+
 # ---------------------------------------------------------------------------------------------------------------- next
 
 
@@ -137,6 +149,13 @@ def test_a_chosen_path_is_remembered_until_all_leaves_it(run):
     assert "You have left the path interview" in out
     assert f"Next after {NAMES[2]}" in out
     assert "You follow no path." in run("next", "--path", "all")[1]
+
+
+def test_progress_ends_with_the_standing_in_the_chosen_path(run):
+    passing("vector_add")
+    assert "Your path" not in run("progress")[1]
+    run("next", "--path", "interview")
+    assert f"Your path interview: 1 of {len(NAMES)} exercises passed; the other" in flat(run("progress")[1])
 
 
 def test_next_with_start_copies_the_next_stub_of_the_path(run, here):
