@@ -71,7 +71,6 @@ NOT_YET_IN_THE_FORM = [
     "hgemm_wmma_v2",
     "hgemm_wmma_v3",
     "igemm_dp4a",
-    "l2_persistence",
     "occupancy",
     "reduce_v1",
     "reduce_v2",
