@@ -88,7 +88,6 @@ NOT_YET_IN_THE_FORM = [
     "transpose_v1",
     "transpose_v2",
     "transpose_v3",
-    "unified_memory",
 ]
 """Statements that are older than the form of `grader.dev.statement`. The list may only become shorter."""
 
