@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grader.catalog.courses import built_in_course
+from grader.catalog.versions import CourseVersions, versions_at
 from grader.errors import UsageError
 from grader.frozen import dataclass
 from grader.paths import PACKAGE, data_folder
@@ -148,14 +150,20 @@ def _slug(gpu: str) -> str:
 
 
 def to_json(profile: Profile) -> str:
-    """The profile as the text of its file, one line for each exercise."""
+    """The profile as the text of its file, one line for each exercise, by the names in the course's version."""
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(asdict(line))}" for name, line in profile.lines.items())
-    head = {"schema": SCHEMA, "gpu": profile.gpu, "date": profile.date, "versions": dict(profile.versions)}
+    head = {
+        "schema": SCHEMA, "gpu": profile.gpu, "date": profile.date, "course_version": _course().version,
+        "versions": dict(profile.versions),
+    }  # fmt: skip
     return json.dumps(head, indent=1)[:-2] + f',\n "lines": {{\n{lines}\n }}\n}}\n'
 
 
 def read_profile(path: Path) -> Profile:
-    """A profile from its file. Raises UsageError if it cannot be read or is not valid."""
+    """A profile from its file, by the current names of the exercises.
+
+    Raises UsageError if it cannot be read or is not valid.
+    """
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -166,7 +174,9 @@ def read_profile(path: Path) -> Profile:
             raise ValueError(f"it does not say {SCHEMA!r}")
         if not isinstance(data["lines"], dict):
             raise ValueError("`lines` must map exercises to their lines")
-        lines = {name: _line(name, entry) for name, entry in data["lines"].items()}
+        lines = _by_current_name(
+            {name: _line(name, entry) for name, entry in data["lines"].items()}, data.get("course_version", 1)
+        )
         versions = {name: str(text) for name, text in dict(data.get("versions", {})).items()}
         return Profile(str(data["gpu"]), str(data["date"]), versions, lines)
     except OSError as error:
@@ -175,6 +185,18 @@ def read_profile(path: Path) -> Profile:
         why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         hint = "`grade calibrate` writes a new one"
         raise UsageError(f"{path} is no profile: {why}", code="bad_profile", hint=hint) from None
+
+
+def _course() -> CourseVersions:
+    return versions_at(built_in_course().exercises)
+
+
+def _by_current_name(lines: Mapping[str, PassLine], version: object) -> dict[str, PassLine]:
+    """The lines of a profile that was measured in this version of the course. Raises ValueError for a later one."""
+    course = _course()
+    if type(version) is not int or not 1 <= version <= course.version:
+        raise ValueError(f"it is for version {version!r} of the course, and this is version {course.version}")
+    return {now: line for name, line in lines.items() if (now := course.now(name, version)) is not None}
 
 
 def _line(name: str, entry: Any) -> PassLine:

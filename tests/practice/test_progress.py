@@ -229,7 +229,8 @@ def test_python_without_sqlite_is_one_line(progress, told, monkeypatch):
     assert "without sqlite3" in told[0]
 
 
-def test_processes_that_write_at_once_lose_nothing(progress):
+def write_at_once(progress) -> list[bytes]:
+    """Four processes record ten runs each, at once; returns what they print."""
     code = (
         "import sys; from pathlib import Path; from grader.practice.progress import Progress, Run\n"
         "for number in range(10):\n"
@@ -240,8 +241,18 @@ def test_processes_that_write_at_once_lose_nothing(progress):
         subprocess.Popen([sys.executable, "-c", code, str(progress.path), str(number)], stdout=subprocess.PIPE)
         for number in range(4)
     ]
-    assert [writer.communicate(timeout=60)[0] for writer in writers] == [b""] * 4
+    return [writer.communicate(timeout=60)[0] for writer in writers]
+
+
+def test_processes_that_write_at_once_lose_nothing(progress):
+    assert write_at_once(progress) == [b""] * 4
     assert len(progress.passed()) == len(progress.runs()) == 40
+
+
+def test_processes_that_bring_an_older_file_up_to_date_at_once_lose_nothing(first_version):
+    assert write_at_once(first_version) == [b""] * 4
+    assert len(first_version.passed()) == len(first_version.runs()) == 41
+    assert version(first_version.path) == len(MIGRATIONS)
 
 
 def test_error_inside_the_work_undoes_it(progress):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.catalog.exercises import load_catalog
+from grader.catalog.versions import CourseVersions, Move
 from grader.errors import UsageError
 from grader.exercise import Array, Exercise, Target
 from grader.timing import pass_lines as profiles
@@ -152,6 +153,31 @@ def test_a_profile_comes_back_from_its_file_as_it_was(tmp_path: Path):
     )
     save(profile, tmp_path / "deep" / "mine.json")
     assert read_profile(tmp_path / "deep" / "mine.json") == profile
+
+
+SECOND = CourseVersions(2, (Move(1, "sum_v2", "sum_v3"), Move(1, "sum_v3", "sum_v4"), Move(1, "sum_v4", None)))
+
+
+def test_lines_of_an_older_version_of_the_course_go_with_their_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    lines = {
+        name: PassLine(0.1 * number, 0.2) for number, name in enumerate(("sum_v1", "sum_v2", "sum_v3", "sum_v4"), 1)
+    }
+    save(Profile(OURS, "2026-01-01", lines=lines), tmp_path / "p.json")
+    monkeypatch.setattr(profiles, "_course", lambda: SECOND)
+    moved = {"sum_v1": lines["sum_v1"], "sum_v3": lines["sum_v2"], "sum_v4": lines["sum_v3"]}
+    assert read_profile(tmp_path / "p.json").lines == moved
+    # Written again it is of the second version, and its names stay.
+    save(read_profile(tmp_path / "p.json"), tmp_path / "p.json")
+    assert read_profile(tmp_path / "p.json").lines == moved
+
+
+def test_profile_of_a_later_version_of_the_course_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as later:
+        later.setattr(profiles, "_course", lambda: SECOND)
+        save(Profile(OURS, "2026-01-01", lines={"sum_v3": PassLine(0.9, 0.95)}), tmp_path / "p.json")
+    monkeypatch.setattr(profiles, "_course", CourseVersions)
+    with pytest.raises(UsageError, match="it is for version 2 of the course, and this is version 1"):
+        read_profile(tmp_path / "p.json")
 
 
 def test_a_newer_profile_replaces_only_what_it_has_measured():
