@@ -16,9 +16,8 @@ from grader.text import counted
 
 
 def path_report(exercises: Sequence[CourseExercise], known: Sequence[CourseExercise]) -> CheckReport | None:
-    """The report on `Exercise.after` and `Exercise.paths`; None if the exercises have neither.
-
-    ``known`` are all exercises of all courses.
+    """The report on `Exercise.after` and `Exercise.paths`; None if the exercises have neither, or for a single one
+    without a problem. ``known`` are all exercises of all courses.
     """
     names = path_names(Catalog(tuple(exercises)))
     if not names and not any(entry.exercise.after for entry in exercises):
@@ -26,8 +25,10 @@ def path_report(exercises: Sequence[CourseExercise], known: Sequence[CourseExerc
     by_name = {entry.name: entry for entry in known}
     problems = [problem for entry in exercises for problem in _after(entry, by_name)]
     problems += _sentences(names, known)
+    if len(exercises) == 1 and not problems:
+        return None
     building = sum(bool(entry.exercise.after) for entry in exercises)
-    summary = f"{counted(len(names), 'path')}; {counted(building, 'exercise')} with what they build on"
+    summary = f"{counted(len(names), 'path')}; {building} of {len(exercises)} exercises build on others"
     return CheckReport("paths", tuple(problems), "" if problems else summary)
 
 

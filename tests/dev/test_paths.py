@@ -38,10 +38,12 @@ def test_an_unknown_name_is_answered_with_the_nearest(scale):
 
 
 def test_an_exercise_may_build_on_one_of_another_course(scale):
-    entry = made(scale, "mine", 9001, "vector_add")
-    report = path_report([entry], [*load_catalog().exercises, entry])
+    mine = [made(scale, "mine", 9001, "vector_add"), made(scale, "other", 9002)]
+    report = path_report(mine, [*load_catalog().exercises, *mine])
     assert report is not None
     assert report.problems == ()
+    assert report.summary == "0 paths; 1 of 2 exercises build on others"
+    assert path_report(mine[:1], [*load_catalog().exercises, *mine]) is None
 
 
 def test_a_circle_is_found_however_long_it_is(scale):
