@@ -9,6 +9,7 @@ import pytest
 
 from grader.catalog.exercises import Catalog, load_catalog
 from grader.catalog.paths import find_path, in_order, path_in, path_names, sentences
+from grader.catalog.versions import CourseVersions, Move, versions_at, write_versions
 from grader.errors import UsageError
 
 EXERCISE_PY = """\
@@ -136,3 +137,11 @@ def test_the_whole_course_in_the_order_of_what_it_builds_on_is_nearly_its_own() 
     moved = {"tma_copy"}  # a Hopper GPU is needed for it, and for hgemm_wgmma, which it precedes
     ordered = [entry.name for entry in in_order(CATALOG.exercises) if entry.name not in moved]
     assert ordered == [entry.name for entry in CATALOG.exercises if entry.name not in moved]
+
+
+def test_the_sentences_stay_when_a_version_is_written(course: Course) -> None:
+    folder = course(mine="| warps")
+    (folder / "course.toml").write_text('version = 1\n\n[paths]\nwarps = "what a warp is"\n')
+    write_versions(folder, CourseVersions(2, (Move(1, "old", "mine"),)))
+    assert sentences(load_catalog([folder]))["warps"] == "what a warp is"
+    assert versions_at(folder).version == 2
