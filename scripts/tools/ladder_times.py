@@ -17,7 +17,7 @@ from typing import Any
 
 from markdown_check import ROOT
 from markupsafe import Markup
-from pictures import LETTER, box, line, picture, text
+from pictures import LETTER, box, group, line, picture, reuse, text
 from warp_paths import Recorded, Span, Warp
 
 from grader.exercise import Size
@@ -279,13 +279,15 @@ def _drawn(panel: Panel, y: float, units: int) -> Iterator[Markup]:
     yield text(8, y + 15, panel.step, "plain strong")
     yield text(LEFT, y + 15, panel.words + shown, "dim")
     y += HEAD
-    for label, bars in panel.rows:
+    first: dict[tuple[Bar, ...], tuple[str, float]] = {}  # rows that are alike are drawn once
+    for at, (label, bars) in enumerate(panel.rows):
         middle = y + panel.height / 2
         if label:
             yield text(LEFT - 8, middle + 4.5, label, "plain end")
         if panel.height > 8:
             yield line(LEFT, y + panel.height - 0.5, RIGHT, y + panel.height - 0.5, "grid")
-        yield from _boxes(bars, y, panel.height, units)
+        name, drawn_at = first.setdefault(tuple(bars), (f"{panel.step}-{at}", y))
+        yield reuse(name, y - drawn_at) if drawn_at < y else group(name, [*_boxes(bars, y, panel.height, units)])
         y += panel.height
 
 

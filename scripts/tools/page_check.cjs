@@ -31,9 +31,37 @@ async function look(browser, page, [width, scheme]) {
   await tab.close();
 }
 
+// A picture of a page: texts that touch one another, or leave it; by the fonts of this browser.
+async function lookAtPicture(browser, page, scheme) {
+  const tab = await browser.newPage();
+  await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  await tab.goto(`file://${page}`);
+  const found = await tab.evaluate(() => {
+    const whole = document.documentElement.getBoundingClientRect();
+    const texts = [...document.querySelectorAll("text")].map((one) => [one, one.getBoundingClientRect()]);
+    const back = getComputedStyle(document.querySelector(".back")).fill;
+    const words = [];
+    texts.forEach(([one, box], at) => {
+      if (box.left < whole.left || box.right > whole.right || box.bottom > whole.bottom)
+        words.push(`"${one.textContent}" leaves the picture`);
+      if (getComputedStyle(one).fill === back) words.push(`"${one.textContent}" has the colour of the background`);
+      for (const [other, beside] of texts.slice(at + 1))
+        if (box.left < beside.right && beside.left < box.right && box.top + 3 < beside.bottom && beside.top + 3 < box.bottom)
+          words.push(`"${one.textContent}" is on "${other.textContent}"`);
+    });
+    return words;
+  });
+  for (const words of found) console.log(`${page}: ${scheme}: ${words}`);
+  await tab.close();
+}
+
 (async () => {
   const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox"] });
   for (const page of pages) {
+    if (page.endsWith(".svg")) {
+      for (const scheme of ["light", "dark"]) await lookAtPicture(browser, page, scheme);
+      continue;
+    }
     await validate(page);
     const screens = statSync(page).size > LARGE ? SCREENS.slice(0, 1) : SCREENS;
     for (const screen of screens) await look(browser, page, screen);

@@ -2,8 +2,9 @@
 
     python scripts/tools/page_check.py [--modules DIR] [--output DIR] [PAGE…]
 
-Without PAGE, sample verdicts of every kind are made into pages. DIR is where `npm install axe-core html-validate
-puppeteer-core` was run; Chromium and Node are those on the path. Exit code 1: problems; 2: something is not installed.
+Without PAGE, sample verdicts of every kind are made into pages, and the ladders' pictures are looked at, too: whether
+their texts touch one another, in light and dark. DIR is where `npm install axe-core html-validate puppeteer-core` was
+run; Chromium and Node are those on the path. Exit code 1: problems; 2: something is not installed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main() -> int:
         print(f"not installed: {', '.join(missing)}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as temporary:
-        pages = given.pages or written(given.output or Path(temporary))
+        pages = given.pages or [*written(given.output or Path(temporary)), *sorted(ROOT.glob("exercises/*/*.svg"))]
         problems = [*too_large(pages), *in_the_browser(pages, given.modules)]
     print("\n".join(problems) if problems else f"{len(pages)} pages, no problem")
     return 1 if problems else 0

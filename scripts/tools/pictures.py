@@ -63,6 +63,8 @@ _TEXT = Markup('<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{words}</text>')
 _LINE = Markup('<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>')
 _BOX = Markup('<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" class="{kind}"/>')
 _DOT = Markup('<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" class="{kind}"/>')
+_GROUP = Markup('<g id="{name}">{body}</g>')
+_REUSE = Markup('<use href="#{name}" y="{down:.1f}"/>')
 _PATH = Markup('<polyline points="{points}" class="{kind}"/>')
 
 
@@ -98,6 +100,16 @@ def dot(x: float, y: float, kind: str = "dot") -> Markup:
 
 def path(points: Sequence[tuple[float, float]], kind: str) -> Markup:
     return _PATH.format(points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), kind=kind)
+
+
+def group(name: str, body: Sequence[Markup]) -> Markup:
+    """Several parts under a name that is unique in the picture."""
+    return _GROUP.format(name=name, body=Markup("").join(body))
+
+
+def reuse(name: str, down: float) -> Markup:
+    """A group once more, lower by so much."""
+    return _REUSE.format(name=name, down=down)
 
 
 def spread(heights: Sequence[float], apart: float, lowest: float) -> list[float]:
