@@ -84,7 +84,6 @@ NOT_YET_IN_THE_FORM = [
     "saxpy_grid_stride",
     "sgemm_v7",
     "splitk_gemm",
-    "tma_copy",
     "transpose_v1",
     "transpose_v2",
     "transpose_v3",
