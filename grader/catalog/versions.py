@@ -155,16 +155,18 @@ LINES = {".cu": ("stub", "solution"), ".py": ("host_stub", "host_solution")}
 
 
 _SAYS_VERSION = r"^version *=.*$"
+_MOVED = r"^\[\[moved\]\]\n(?:(?!\[).*\n?)*"  # up to the next table
 
 
 def write_versions(exercises: Path, versions: CourseVersions) -> Path:
-    """Write ``course.toml`` and return its path; what a person wrote above the moves stays."""
+    """Write ``course.toml`` and return its path; all that is not a move stays, above the moves."""
     path = exercises / FILE
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
-    head = f"\n{before}".partition("\n[[moved]]")[0].strip("\n")
-    if not re.search(_SAYS_VERSION, head, re.MULTILINE):
-        head = f"version = 1\n{head}".strip("\n")
-    head = re.sub(_SAYS_VERSION, f"version = {versions.version}", head, count=1, flags=re.MULTILINE)
+    kept = "\n" + re.sub(_MOVED, "", before, flags=re.MULTILINE).strip("\n")
+    top, bracket, tables = kept.partition("\n[")  # other tables are others' affair
+    says = f"version = {versions.version}"
+    top, found = re.subn(_SAYS_VERSION, says, top, count=1, flags=re.MULTILINE)
+    head = (top + ("" if found else f"\n{says}") + bracket + tables).strip("\n")
     text = f"{head}\n" + "".join(f"\n[[moved]]\n{_text(move)}" for move in versions.moves)
     path.write_text(text, encoding="utf-8")
     versions_at.cache_clear()

@@ -103,6 +103,8 @@ def version_problems(course: Course) -> Iterator[Problem]:
     except UsageError as error:
         yield Problem(FILE, error.message)
         return
+    if course.exercises.name == "exercises" and (course.exercises.parent / FILE).exists():
+        yield Problem(FILE, f"its place is in {course.exercises}, beside the chapters")
     names = {path.parent.name for path in exercise_files(course.exercises)}
     for move in versions.moves:
         now = versions.now(move.name, move.version)

@@ -60,13 +60,24 @@ def test_file_is_read_back_as_it_was_written(tmp_path: Path):
     assert versions_at(tmp_path) == THREE
 
 
-def test_what_a_person_wrote_above_the_moves_stays(tmp_path: Path):
+def test_all_that_is_not_a_move_stays(tmp_path: Path):
     (tmp_path / FILE).write_text('# Our course.\nversion=1\ntitle = "Sums"\n')
     write_versions(tmp_path, THREE)
     write_versions(tmp_path, CourseVersions(4, THREE.moves[:1]))
     text = (tmp_path / FILE).read_text()
     assert text.startswith('# Our course.\nversion = 4\ntitle = "Sums"\n\n[[moved]]\nversion = 1\nfrom = "sum_v2"\n')
     assert text.count("[[moved]]") == 1
+    (tmp_path / FILE).write_text(f'{text}[paths]\nshort = "A few."\n')
+    write_versions(tmp_path, CourseVersions(4, THREE.moves))
+    text = (tmp_path / FILE).read_text()
+    assert (text.count("[[moved]]"), text.count('[paths]\nshort = "A few."\n')) == (4, 1)
+    assert versions_at(tmp_path) == CourseVersions(4, THREE.moves)
+
+
+def test_file_that_says_no_version_gets_one(tmp_path: Path):
+    (tmp_path / FILE).write_text('[paths]\nversion = "no version of the course"\n')
+    write_versions(tmp_path, THREE)
+    assert versions_at(tmp_path) == THREE
 
 
 def test_course_without_the_file_is_of_version_1(tmp_path: Path):

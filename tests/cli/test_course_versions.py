@@ -110,7 +110,7 @@ def old_file(course) -> Path:
     "words",
     [
         ["sum_v3"], ["sum_v3.cu"], ["9003"], ["sum_v3", "--file", "sum_v3.cu"], ["sum_v1", "sum_v3"],
-        ["start", "sum_v3"], ["watch", "sum_v3"],
+        ["start", "sum_v3"], ["watch", "sum_v3"], ["profile", "sum_v3"],
     ],
     ids=" ".join,
 )  # fmt: skip

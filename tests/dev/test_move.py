@@ -107,6 +107,12 @@ def test_course_check_finds_a_move_to_a_step_that_does_not_exist(course):
     assert str(problem) == "course.toml: version 1's sum_v3 is said to be sum_v4, which does not exist"
 
 
+def test_course_check_finds_a_file_beside_the_folder_of_exercises(course):
+    (course / FILE).write_text("version = 2\n")
+    (problem,) = version_problems(course_at(course))
+    assert "its place is in" in str(problem)
+
+
 def test_course_check_finds_a_file_that_cannot_be_read(course):
     (course / "exercises" / FILE).write_text("version = ?")
     (problem,) = version_problems(course_at(course))
