@@ -36,7 +36,7 @@ from grader.dev.slices import LEFT, StoredResults, slice_of
 from grader.exercise import Expect
 from grader.timing.pass_lines import REFERENCE, lines_on
 from grader.timing.roofline import is_rate_of_bytes
-from grader.verdict import LaunchRecord
+from grader.verdict import LaunchRecord, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -119,9 +119,16 @@ def counted(exercises: Sequence[CourseExercise], limit_s: float | None = None) -
         def begin(one: CourseExercise) -> Callable[[], tuple[LaunchRecord, ...]]:
             assert one.solution is not None
             future = grader.simulated(asking(one), one.solution)
-            return lambda: future.result().launches
+            return lambda: launches_of(one, future.result())
 
         return {one.name: launches for one, launches in slice_of(exercises, begin, stored, limit_s)}
+
+
+def launches_of(one: CourseExercise, verdict: Verdict) -> tuple[LaunchRecord, ...]:
+    """The launches of a graded solution. An error is told, so that no page loses its counters."""
+    if verdict.verdict == "error":
+        raise SystemExit(f"{one.name}: {verdict.diagnostics[0].message}")
+    return verdict.launches
 
 
 def asking(one: CourseExercise) -> CourseExercise:
@@ -129,7 +136,9 @@ def asking(one: CourseExercise) -> CourseExercise:
     target = one.exercise.target
     if target is None or is_rate_of_bytes(target.unit):
         return one
-    return replace(one, exercise=replace(one.exercise, technique=(*one.exercise.technique, Expect("occupancy"))))
+    return replace(
+        one, exercise=replace(one.exercise, technique=(*one.exercise.technique, Expect("occupancy", at_least=0)))
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- the matrix

@@ -206,7 +206,14 @@ def test_a_counter_is_shown_with_as_many_digits_as_it_needs(value, shown):
 
 def test_the_occupancy_is_asked_of_steps_whose_work_is_operations_and_of_no_others():
     assert module.asking(V1) is V1
-    assert [expect.counter for expect in module.asking(PRODUCTS[0]).graded.technique] == ["occupancy"]
+    (expect,) = module.asking(PRODUCTS[0]).graded.technique
+    assert (expect.counter, expect.at_least) == ("occupancy", 0)
+
+
+def test_a_solution_whose_grading_fails_is_told_and_leaves_no_page_without_counters():
+    verdict = SimpleNamespace(verdict="error", diagnostics=(SimpleNamespace(message="the grader itself failed"),))
+    with pytest.raises(SystemExit, match="product_v1: the grader itself failed"):
+        module.launches_of(PRODUCTS[0], verdict)
 
 
 # ---------------------------------------------------------------------------------------------------------------- pages
@@ -330,7 +337,7 @@ def test_solutions_are_counted_in_slices(monkeypatch, tmp_path):
             assert course.solutions in file.parents
             graded.append(one.name)
             launch = LaunchRecord(one.name, (4, 1, 1), (256, 1, 1), 0, {"sectors": 8.0})
-            return SimpleNamespace(result=lambda: SimpleNamespace(launches=(launch,)))
+            return SimpleNamespace(result=lambda: SimpleNamespace(verdict="pass", launches=(launch,)))
 
     monkeypatch.setattr(module, "CourseGrader", Grader)
     monkeypatch.setattr(slices, "perf_counter", lambda: 60.0 * len(graded))
