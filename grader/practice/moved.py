@@ -16,7 +16,7 @@ from grader.catalog.exercises import Catalog
 from grader.catalog.versions import CourseVersions, OldFile, hashed_lines, in_version, versions_at
 from grader.errors import UsageError
 from grader.frozen import dataclass
-from grader.practice.history import HASHED_BYTES, key_of, progress
+from grader.practice.history import HASHED_BYTES, keys_of, progress
 
 LEAST_LINES = 3  # of the old stub alone; fewer only if all lines of the old stub are there
 CLEARLY = 2  # so many times as many lines of the old stub as of the current one
@@ -76,10 +76,10 @@ def _content(path: Path | None) -> bytes | None:
 
 
 def _graded_in(entry: CourseExercise, content: bytes, moved: Collection[int]) -> int | None:
-    """The version in which exactly this file was graded under this name, unless that was also done since."""
-    key = key_of(entry)
-    versions = {run[2] for run in progress().graded(sha256(content).hexdigest()) if run[:2] == key[:2]}
-    return None if key[2] in versions else max(versions.intersection(moved), default=None)
+    """The version in which exactly this file was graded under this name, unless it was also graded as this step."""
+    graded, keys = progress().graded(sha256(content).hexdigest()), keys_of(entry)
+    versions = {version for course, name, version in graded if (course, name) == keys[0][:2]}
+    return max(versions.intersection(moved), default=None) if graded.isdisjoint(keys) else None
 
 
 def _begun_in(

@@ -5,6 +5,7 @@ document ``warpgrade/progress/1`` and as CSV. Pure functions.
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple
 from io import StringIO
@@ -88,7 +89,12 @@ def summary(
     standings = tuple(
         _standing(place, by_place[place.keys[0]], max(hints_seen.get(key, 0) for key in place.keys)) for place in places
     )
-    others = {(run.course, run.exercise) for run in runs if run.key not in owner and run.key not in gone}
+    newest = {course: version for place in places for course, _, version in place.keys[:1]}
+    others = {
+        (run.course, run.exercise)
+        for run in runs
+        if run.key not in owner and run.key not in gone and run.course_version <= newest.get(run.course, sys.maxsize)
+    }  # not those of a later version of these courses
     passed_and_gone = {run.key: run for run in runs if run.key in gone and run.passed}
     return ProgressSummary(standings, len(others), tuple(passed_and_gone.values()))
 

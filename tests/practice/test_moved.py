@@ -96,6 +96,18 @@ def test_file_that_was_graded_under_the_old_name_is_known_by_its_bytes(tmp_path)
     assert found(course, "// all my own\n", "sum_v2") is None
 
 
+def test_file_that_was_also_graded_as_the_step_of_todays_name_is_graded(tmp_path):
+    """In a ladder people grade the file of one step as the next one: sum_v2.cu as sum_v3, before they write that."""
+    course = first_version(tmp_path / "course")
+    catalog = load_catalog([course])
+    Path("sum_v3.cu").write_text("// all my own\n")
+    for name in ("sum_v2", "sum_v3"):
+        recorder(catalog.find(name), Path("sum_v3.cu"))(Verdict(name, "sim", "pass", 80, 80, 1, ()))
+    second_version(course)
+    assert found(course, "// all my own\n", "sum_v3") is None  # what was sum_v2 has this name now
+    assert found(course, "// all my own\n", "sum_v2") == ("sum_v2", 1, "sum_v3")
+
+
 def test_step_that_is_gone_and_one_that_moved_twice(tmp_path):
     course = second_version(first_version(tmp_path / "course"))
     move(course, "sum_v4", "sum_warp", 3)

@@ -195,6 +195,12 @@ def test_run_of_a_step_that_is_gone_is_not_of_another_course():
     assert found.elsewhere == 1
 
 
+def test_run_of_a_later_version_counts_for_nothing_and_is_not_of_another_course():
+    later = run("sum_v9", "pass", course_version=3), run("sum_v1", "pass", course_version=3)
+    found = summary(STEPS, later, {}, gone=GONE)
+    assert (found.elsewhere, found.count("passed")) == (0, 0)
+
+
 def test_other_tools_get_the_name_of_then_and_the_name_of_now():
     runs = [run("sum_v2", "pass"), run("sum_v4", "pass")]
     found = summary(STEPS, runs, {}, gone=GONE)
