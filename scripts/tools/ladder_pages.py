@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ladder_pictures import peak_in_words, plot, plot_in_words, roofline, roofline_in_words
 from ladder_steps import Report, Step, Timed, comparable, libraries
-from ladder_times import STORIES, below, time_in_words, time_picture
+from ladder_times import STORIES, time_in_words, time_picture
 
 from grader.backends.gpu.faults import size_in_words
 from grader.bench.report import table as markdown_table
@@ -67,12 +67,6 @@ def write_page(name: str, folder: Path, steps: Sequence[Step], report: Report) -
         file.write_text(text)
 
 
-OF_TRAFFIC = (
-    "The bytes are those that the task has to move, each array once; the traffic of DRAM was not measured. So all\n"
-    "steps are on one vertical line."
-)
-
-
 def with_pictures(path: Path, text: str, steps: Sequence[Step], report: Report) -> dict[Path, str]:
     """The page with its pictures between their markers, and the files of the pictures."""
     ladder, files = path.stem, {}
@@ -80,10 +74,10 @@ def with_pictures(path: Path, text: str, steps: Sequence[Step], report: Report) 
     if any(step.timed for step in steps):
         files = {f"{ladder}.svg": plot(steps), f"{ladder}-roofline.svg": roofline(steps, report)}
         parts["plot"] = f"![{plot_in_words(steps)}]({ladder}.svg)"
-        parts["roofline"] = f"![{roofline_in_words(steps, report)}]({ladder}-roofline.svg)\n\n{OF_TRAFFIC}"
+        parts["roofline"] = f"![{roofline_in_words(steps, report)}]({ladder}-roofline.svg)"
     if ladder in STORIES:
         files[f"{ladder}-time.svg"] = time_picture(ladder)
-        parts["time"] = f"![{time_in_words(ladder)}]({ladder}-time.svg)\n\n{below(ladder)}"
+        parts["time"] = f"![{time_in_words(ladder)}]({ladder}-time.svg)"
     for part, content in parts.items():
         text = filled(text, part, content, path)
     return {path: text, **{path.with_name(name): content for name, content in files.items()}}

@@ -8,7 +8,7 @@ from math import ceil, floor, log10
 
 from ladder_steps import Ceiling, Report, Step, Timed, ceilings, comparable, libraries
 from markupsafe import Markup
-from pictures import LETTER, box, dot, line, path, picture, spread, text
+from pictures import LETTER, box, dot, line, lines_of_text, path, picture, spread, text
 
 from grader.text import rate
 
@@ -83,6 +83,12 @@ def _bar(step: Step, y: float) -> Iterator[Markup]:
 
 
 # --------------------------------------------------------------------------------------------------------- the roofline
+
+
+OF_TRAFFIC = (
+    "Bytes are those that the task has to move, each array once; the traffic of DRAM was not measured.",
+    "So all steps are on one vertical line.",
+)
 
 
 @dataclass(frozen=True)
@@ -170,7 +176,8 @@ def roofline(steps: Sequence[Step], report: Report) -> str:
         *_roof_lines(limits, axes, unit),
         *_points(dots, limits.at(intensity), intensity, axes, unit),
     ]
-    return picture("Roofline with all steps", roofline_in_words(steps, report), body, axes.bottom + 94)
+    body += lines_of_text(axes.bottom + 112, OF_TRAFFIC)
+    return picture("Roofline with all steps", roofline_in_words(steps, report), body, axes.bottom + 142)
 
 
 def _dots(steps: Sequence[Step]) -> list[Dot]:

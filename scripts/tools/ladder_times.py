@@ -17,7 +17,7 @@ from typing import Any
 
 from markdown_check import ROOT
 from markupsafe import Markup
-from pictures import LETTER, box, group, line, picture, reuse, text
+from pictures import LETTER, LINE, box, group, line, lines_of_text, picture, reuse, text
 from warp_paths import Recorded, Span, Warp
 
 from grader.exercise import Size
@@ -25,11 +25,14 @@ from grader.text import counted
 
 STAGES = ROOT / "docs" / "results" / "simulated" / "stages.json"
 UNIT = (
-    "One unit is one PTX instruction of one warp, counted on the simulator: an order, and no measured time. A load is\n"
-    "in flight from its instruction to the first one that needs its value, an asynchronous copy to its group's wait."
+    "One unit is one PTX instruction of one warp, counted on the simulator: an order, and no measured time.",
+    "A load is in flight from its instruction to the first one that needs its value, an asynchronous",
+    "copy to the wait for its group.",
 )
-
-OF_BARRIERS = "A barrier is left by all warps when the last one has come, as if each executed one instruction a unit."
+OF_BARRIERS = (
+    "One unit is one PTX instruction of one warp, counted on the simulator: an order, and no measured time.",
+    "Warps leave a barrier when the last one has come, as if each executed one instruction a unit.",
+)
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,6 @@ class Panel:
     units: int
 
 
-def below(ladder: str) -> str:
-    """What stands below the picture: what its units are."""
-    return f"{UNIT}\n{OF_BARRIERS}" if STORIES[ladder].of_warps else UNIT
-
-
 def time_in_words(ladder: str) -> str:
     """The picture for those who do not see it."""
     story = STORIES[ladder]
@@ -174,7 +172,9 @@ def time_picture(ladder: str) -> str:
         y += HEAD + panel.height * len(panel.rows) + GAP
     body += _axis(y, units)
     body += _legend(panels, story, y + 46)
-    return picture("Which stage is in flight when", time_in_words(ladder), body, y + 58)
+    below = OF_BARRIERS if story.of_warps else UNIT
+    body += lines_of_text(y + 76, below)
+    return picture("Which stage is in flight when", time_in_words(ladder), body, y + 70 + LINE * len(below))
 
 
 def _panel(one: Recorded, story: Story) -> Panel:

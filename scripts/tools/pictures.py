@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
@@ -11,6 +11,8 @@ from grader.text import safe
 WIDTH = 720
 LETTER = 6.9
 """Approximate width of a letter, because no font is measured."""
+LINE = 18
+"""From one line of text to the next."""
 
 STYLE = Markup("""
   .back { fill: #ffffff }
@@ -100,6 +102,12 @@ def dot(x: float, y: float, kind: str = "dot") -> Markup:
 
 def path(points: Sequence[tuple[float, float]], kind: str) -> Markup:
     return _PATH.format(points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), kind=kind)
+
+
+def lines_of_text(y: float, lines: Sequence[str]) -> Iterator[Markup]:
+    """Sentences below a drawing, the first one at ``y``."""
+    for at, words in enumerate(lines):
+        yield text(8, y + LINE * at, words, "dim")
 
 
 def group(name: str, body: Sequence[Markup]) -> Markup:
