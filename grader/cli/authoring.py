@@ -37,14 +37,19 @@ def make_exercise(name: str, chapter: str, folder: Path | None) -> int:
     return 0
 
 
+def _of_a_clone() -> Course:
+    """The built-in course of a clone. Raises UsageError for an installed package's, which nobody should change."""
+    course = built_in_course()
+    if "_course" in course.exercises.parts:
+        hint = "--course DIR names your own folder"
+        raise UsageError("the built-in course is inside the installed package", code="bad_course", hint=hint)
+    return course
+
+
 def _course(folder: Path | None) -> Course:
     """The course at ``folder``, which may be new or empty; without one, the built-in course of a clone."""
     if folder is None:
-        course = built_in_course()
-        if "_course" in course.exercises.parts:
-            hint = "--course DIR makes the exercise in your own folder"
-            raise UsageError("the built-in course is inside the installed package", code="bad_course", hint=hint)
-        return course
+        return _of_a_clone()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", code="bad_course", hint="--course names a folder")
     if exercise_files(folder) or exercise_files(folder / "exercises"):
@@ -63,6 +68,8 @@ def move_exercise(name: str, to: str | None, courses: Sequence[Path], *, gone: b
         raise UsageError(f"{to!r} is a command", code="bad_name", hint="give the exercise another name")
     catalog = load(courses)
     entry = find(catalog, name)
+    if entry.course == built_in_course():
+        _of_a_clone()
     existing = [other for other in catalog.exercises if other.course == entry.course]
     for path in move_step(entry, to, version, existing):
         print_line(f"  {shown(path)}")

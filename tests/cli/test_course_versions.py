@@ -218,6 +218,13 @@ def test_dev_move_that_cannot_be_is_a_wrong_command(run, course, words, error):
     assert not (course / "exercises" / "course.toml").exists()
 
 
+def test_dev_move_changes_no_installed_package(run, tmp_path, monkeypatch):
+    first_version(tmp_path / "grader" / "_course")
+    monkeypatch.setattr("grader.catalog.courses.PACKAGE", tmp_path / "grader")
+    code, _, err = run("dev", "move", "sum_v3", "sum_v4", "--version", "2")
+    assert (code, "the built-in course is inside the installed package" in err) == (2, True)
+
+
 def test_course_without_versions_has_version_1(run, course):
     passed(course, "sum_v2")
     assert [stored.course_version for stored in progress().runs()] == [1]
