@@ -41,13 +41,14 @@ def source_text(source: str, suffix: str) -> str:
     return file.getvalue()
 
 
-_UNSEEN = re.compile(r"^(?:<!--.*?-->|!\[[^\n]*\]\([^\n]*\))[ \t]*\n?", re.MULTILINE | re.DOTALL)
-"""Comments and pictures, which a terminal does not show."""
+_COMMENT = re.compile(r"^<!--.*?-->[ \t]*\n?", re.MULTILINE | re.DOTALL)
+_PICTURE = re.compile(r"^!\[([^\n]*)\]\(([^\n]*)\)[ \t]*$", re.MULTILINE)
+"""A terminal shows a picture's text, which has the figures, and the file's name."""
 
 
 def statement_text(markdown: str, *, width: int = 80, color: bool = True, unicode: bool = True) -> str:
     """Return ``markdown`` rendered for a terminal. Code blocks are never wrapped: they contain drawings."""
-    visible = re.sub(r"\n{3,}", "\n\n", _UNSEEN.sub("", markdown))
+    visible = re.sub(r"\n{3,}", "\n\n", _PICTURE.sub(r"*Picture* `\2`: \1", _COMMENT.sub("", markdown)))
     return rendered([_with_drawings(safe(visible, lines=True))], width=width, color=color, unicode=unicode)
 
 

@@ -1,4 +1,4 @@
-"""Statements on a terminal: drawings as they are, nothing of what only a browser shows."""
+"""Statements on a terminal: drawings as they are, pictures as their texts, no comments."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ def shown(markdown: str, **options: bool) -> str:
     return statement_text(markdown, width=60, color=False, **options)
 
 
-def test_comments_and_pictures_leave_no_trace():
+def test_comments_leave_no_trace_and_a_picture_its_text():
     text = "one\n\n<!-- claim: solution x = 1 -->\n<!-- of\ntwo lines -->\n\n![a plot](x.svg)\n\ntwo\n"
-    assert shown(text) == "one\n\ntwo\n"
+    assert shown(text) == "one\n\nPicture x.svg: a plot\n\ntwo\n"
 
 
 def test_a_drawing_keeps_its_lines_and_blanks():

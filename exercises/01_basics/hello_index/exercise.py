@@ -5,6 +5,7 @@ EXERCISE = Exercise(
     order=101,
     idea="the index of every thread, in 1-D, 2-D and 3-D",
     minutes=15,
+    paths=("interview", "memory", "attention", "gemm"),
     arrays=(
         Array("line", "int32", "n", role="out"),
         Array("plane", "int32", "height * width", role="out"),

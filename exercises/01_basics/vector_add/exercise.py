@@ -8,6 +8,7 @@ EXERCISE = Exercise(
     order=102,
     idea="one thread adds one element; the last block sticks out",
     minutes=10,
+    after=("hello_index",),
     paths=("interview", "memory", "attention", "gemm"),
     arrays=(
         Array("a", "float32", "n", values=WIDE),

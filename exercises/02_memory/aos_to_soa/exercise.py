@@ -31,7 +31,8 @@ EXERCISE = Exercise(
             "sector_efficiency",
             at_least=0.99,
             why="The lanes of a warp pick single floats out of records, or write them far apart: sectors go half used.",
-            hint="load a whole particle at once, a float4; and let neighbouring lanes have neighbouring particles",
+            hint="load a whole particle at once, a float4 (a struct of four floats is aligned to 4 bytes, so it takes "
+            "four loads); and let neighbouring lanes have neighbouring particles",
         ),
     ),
     baseline="layout:split_fields",
