@@ -6,6 +6,7 @@ Stages fill these records, renderers read them. `Verdict.to_dict` is the `--json
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from typing import Any, Literal
@@ -224,6 +225,10 @@ class Measurement:
     roof: Roof | None = None  # None if the task has no operations, or a peak is not known
 
 
+CLOSE = 0.05
+"""What a prediction that is close differs by at most, as a part of the count."""
+
+
 @dataclass(frozen=True)
 class Prediction:
     """A counter's value as somebody predicted it, and as it was counted at the simulated size. It decides nothing."""
@@ -234,6 +239,11 @@ class Prediction:
     counted: float | None = None
     right: bool = False
     why_not: str = ""  # why nothing was counted
+    rounding: float = 0.0  # half a unit of the last digit typed: 0.005 for 0.18; 0 without a decimal point
+
+    @property
+    def close(self) -> bool:
+        return self.counted is not None and math.isclose(self.predicted, self.counted, rel_tol=CLOSE)
 
 
 @dataclass(frozen=True)

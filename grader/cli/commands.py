@@ -123,7 +123,8 @@ def command(runs: str, *options: Declared, name: str | None = None, group: click
     "predictions",
     multiple=True,
     metavar="COUNTER=VALUE",
-    help="Say what the simulator will count; the report compares. May be given several times.",
+    help="Say what the simulator will count; the report compares. Right is the count exactly, or rounded to the digits "
+    "of your number (0.18). May be given several times.",
 )
 @click.option("--no-record", is_flag=True, help="Leave this run out of your progress.")
 @AS_JSON

@@ -3,7 +3,8 @@
     read_predictions([("sectors_per_request", "4"), ("global_load_bytes/n", "8")], entry)  -> not yet counted
     compared(predictions, entry, verdict)                                                  -> beside the counts
 
-They are about the whole submission at the simulated size, and decide nothing.
+A prediction is right if it is the count exactly, or the count rounded to the digits that were typed.
+Predictions are about the whole submission at the simulated size, and decide nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from grader.errors import UsageError
 from grader.exercise import Size
 from grader.expressions import ExpressionError, did_you_mean, evaluate
 from grader.gpus.models import simulable
-from grader.text import listed
+from grader.text import listed, number
 from grader.verdict import COUNTED, Prediction, Verdict
 
-TOLERANCE = 0.05
-"""What a prediction may differ by, as a part of the count: tails and whole blocks are not the idea."""
+MODELLED = frozenset({"modelled_overlap"})
+"""Counters of the modelled clock, which a learner reads from a picture: a close prediction is right."""
 
 _PER = re.compile(r"/|\sper\s")
 _ON_REQUEST = {
@@ -33,6 +34,7 @@ _ON_REQUEST = {
 
 _INTEGER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _BYTES = re.compile(r"([\d.]+)\s*([KMG])iB")  # as reports print them
+_DECIMAL = re.compile(r"-?\d*\.(?P<digits>\d+)(?:e(?P<exponent>[+-]?\d{1,3})|\s*(?P<unit>[KMG])iB)?", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:[ ,]\d{3})+")  # as people write large numbers, and as statements print them
 
 
@@ -67,7 +69,7 @@ def _read(text: str, value: str, entry: CourseExercise) -> Prediction:
     size = entry.exercise.simulated
     if per and not _value(per, size):
         raise _refused(f"{per!r} is 0, and nothing can be counted per that")
-    return Prediction(counter, per, _value(value, size))
+    return Prediction(counter, per, _value(value, size), rounding=_rounding(value))
 
 
 def _name(text: str) -> str:
@@ -93,6 +95,15 @@ def _value(text: str, size: Size) -> float:
     raise _refused(f"{text!r} is not a value", hint)
 
 
+def _rounding(text: str) -> float:
+    """Half a unit of the last digit of a number with a decimal point: 0.005 for ``0.18``, 50 000 for ``8.3e6``."""
+    typed = _DECIMAL.fullmatch(text.strip())
+    if not typed:
+        return 0.0
+    unit = 2.0 ** (10 * " KMG".index(typed["unit"])) if typed["unit"] else 1.0
+    return 0.5 * unit * 10.0 ** (int(typed["exponent"] or 0) - len(typed["digits"]))
+
+
 def compared(predictions: Sequence[Prediction], entry: CourseExercise, verdict: Verdict) -> tuple[Prediction, ...]:
     """The predictions beside what was counted, or why nothing was."""
     return tuple(_compared(prediction, entry, verdict) for prediction in predictions)
@@ -108,8 +119,18 @@ def _compared(prediction: Prediction, entry: CourseExercise, verdict: Verdict) -
     counted /= _value(prediction.per, size) if prediction.per else 1.0
     if math.isnan(counted):
         return replace(prediction, why_not="the kernels do nothing that it counts")
-    right = math.isclose(prediction.predicted, counted, rel_tol=TOLERANCE, abs_tol=1e-12)
-    return replace(prediction, counted=counted, right=right)
+    beside = replace(prediction, counted=counted)
+    return replace(beside, right=_is_right(beside, counted))
+
+
+def _is_right(prediction: Prediction, counted: float) -> bool:
+    """Exactly the count, or the count at the digits that were typed; a mean also at those that a report shows."""
+    off = abs(prediction.predicted - counted)
+    if off <= 1e-12 * max(1.0, abs(counted)):
+        return True
+    alike = not counted.is_integer() and number(prediction.predicted) == number(counted)
+    rounded = off <= prediction.rounding * (1 + 1e-9)
+    return prediction.close and (alike or rounded or prediction.counter in MODELLED)
 
 
 def _why_not(counter: str, entry: CourseExercise, verdict: Verdict) -> str:

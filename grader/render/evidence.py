@@ -193,22 +193,34 @@ def prediction_rows(verdict: Verdict) -> list[Row]:
 def prediction_words(prediction: Prediction) -> str:
     """``sectors_per_request = 8, counted 4: your prediction is 2 times the count``."""
     per = f" per {prediction.per}" if prediction.per else ""
-    asked = f"{prediction.counter}{per} = {number(prediction.predicted)}"
+    value = prediction.predicted
+    asked = f"{prediction.counter}{per} = {number(value if abs(value) < 1000 else round(value))}"
     if prediction.counted is None:
         return f"{asked}, not counted: {prediction.why_not}"
-    how = "right" if prediction.right else _difference(prediction.predicted, prediction.counted)
+    how = "right" if prediction.right else _difference(prediction, prediction.counted)
     return f"{asked}, counted {number(prediction.counted)}: {how}"
 
 
-def _difference(predicted: float, counted: float) -> str:
+def _difference(prediction: Prediction, counted: float) -> str:
+    predicted = prediction.predicted
+    if predicted < 0:
+        return "a count is never negative"
     if not counted:
-        return "there are none"
-    if predicted <= 0:
-        return "there are some"
+        return "your prediction is too high, the count is 0"
+    if not predicted:
+        return "your prediction is too low, the count is not 0"
     factor = predicted / counted
     if 0.5 < factor < 2:
-        return f"your prediction is {abs(factor - 1):.0%} too {'high' if factor > 1 else 'low'}".replace("%", " %")
+        off = f"{_percent_off(abs(factor - 1) * 100)} too {'high' if factor > 1 else 'low'}"
+        return f"close: {off}" if prediction.close else f"your prediction is {off}"
     return f"your prediction is {f'{factor:.3g} times' if factor >= 2 else f'1/{1 / factor:.3g} of'} the count"
+
+
+def _percent_off(off: float) -> str:
+    """``12.5 %``, ``3 %``, ``less than 0.01 %``."""
+    if off < 0.01:
+        return "less than 0.01 %"
+    return f"{off:.2g} %" if off < 10 else f"{off:.3g} %"
 
 
 def asks_for_overlap(verdict: Verdict) -> bool:

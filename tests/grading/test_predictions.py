@@ -53,7 +53,7 @@ def result(text: str, graded: Verdict, entry=ADD) -> Prediction:
     ],
 )
 def test_a_prediction_is_a_counter_and_a_number_or_arithmetic_with_the_sizes(text, counter, per, value):
-    assert predicted(text) == Prediction(counter, per, value)
+    assert replace(predicted(text), rounding=0.0) == Prediction(counter, per, value)
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,57 @@ def test_the_count_is_that_of_the_whole_submission():
     assert result("shuffles=0", twice).right  # a counter that is zero is left out of a launch
 
 
+SGEMM_SECTORS = 17301504  # 16777216 for A, and the same again / 32 for B
+
+
 @pytest.mark.parametrize(
-    ("value", "right"), [("95", True), ("105", True), ("94", False), ("106", False), ("-100", False)]
+    ("value", "count", "right", "close"),
+    [
+        ("100", 100, True, True),
+        ("16777216", SGEMM_SECTORS, False, True),  # without B's sector
+        ("2^24*33/32", SGEMM_SECTORS, True, True),
+        ("4.1", 4, False, True),
+        ("4.0", 4, True, True),
+        ("1000000", 2**20, False, True),
+        ("1e6", 2**20, False, True),
+        ("1.05e6", 2**20, True, True),  # at its digits
+        ("1.04e6", 2**20, False, True),
+        ("1.5 MiB", 1.52 * 2**20, True, True),
+        ("1.4 MiB", 1.46 * 2**20, False, True),
+        ("1 MiB", 2**20 + 1, False, True),
+        ("105", 100, False, True),
+        ("106", 100, False, False),
+        ("-100", 100, False, False),
+    ],
 )
-def test_a_prediction_is_right_within_five_per_cent(value, right):
-    assert result(f"sectors={value}", verdict(sectors=100.0)).right is right
+def test_a_whole_count_is_right_exactly_or_at_the_digits_that_were_typed(value, count, right, close):
+    compared_one = result(f"sectors={value}", verdict(sectors=float(round(count))))
+    assert (compared_one.right, compared_one.close) == (right, close)
+
+
+@pytest.mark.parametrize(
+    ("value", "ratio", "right"),
+    [
+        ("0.18", 0.1765, True),
+        ("0.17", 0.1765, False),
+        ("0.1765", 3 / 17, True),
+        ("3/17", 3 / 17, True),
+        ("0.2", 0.1765, False),  # equal at its digits, but 13 % off
+        ("1", 0.97, False),
+        ("16", 16.5, False),
+        ("4", 4.00002, True),  # as the report shows it
+        ("4", 4.02, False),
+    ],
+)
+def test_a_mean_is_right_at_the_digits_that_were_typed(value, ratio, right):
+    counters = {"sectors": 1e6, "sector_efficiency": ratio}
+    assert result(f"sector_efficiency={value}", verdict(**counters)).right is right
+
+
+@pytest.mark.parametrize(("value", "right"), [("0.85", True), ("0.8", True), ("0.7", False)])
+def test_a_value_of_the_modelled_clock_is_right_if_it_is_close(value, right):
+    graded = replace(verdict(sectors=8.0), host_counters={"modelled_overlap": 0.834})
+    assert result(f"modelled_overlap={value}", graded, HOST).right is right
 
 
 @pytest.mark.parametrize("value", ["1", "0.01"])
