@@ -53,6 +53,15 @@ KERNEL_COUNTERS: Mapping[str, KernelCounter] = {
 }  # fmt: skip
 """docs/counters.md explains each."""
 
+HEADINGS: Mapping[str, str] = {
+    "sector_efficiency": "sector eff.",
+    "excess_wavefronts": "bank excess",
+    "active_lanes": "lanes",
+    "instructions": "instructions",
+    "registers": "regs",
+}
+"""The counters of a report's table, with their headings."""
+
 OF_INSTRUCTIONS = frozenset(
     (
         "bytes_per_lane", "sector_efficiency", "sectors", "wmma_instructions", "shared_bytes", "wavefronts",

@@ -1,4 +1,7 @@
-"""The glossary, docs/words.md, which is also in the installed package: its words, and finding one."""
+"""The glossary: the words of docs/words.md and the counters of docs/counters.md, and finding one.
+
+Both pages are also in the installed package.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from grader.catalog.courses import built_in_course
+from grader.counters import HEADINGS
 from grader.errors import UsageError
 from grader.frozen import dataclass
 
@@ -21,10 +25,11 @@ class Word:
     section: str
     title: str
     meaning: str
+    others: tuple[str, ...] = ()  # names that the title does not have
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(name.strip(" `)") for name in re.split(r", | \(", self.title))
+        return self.others + tuple(name.strip(" `)") for name in re.split(r", | \(", self.title))
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -34,22 +39,37 @@ class Word:
 
 def glossary() -> Iterator[Word]:
     """The words, in the order of the page. Raises UsageError if it cannot be read."""
-    page = built_in_course().exercises.parent / "docs" / "words.md"
+    for section, title, meaning in _rows("words.md"):
+        yield Word(section, title, meaning)
+
+
+def counters() -> Iterator[Word]:
+    """The counters that can be predicted, in the order of their page; a heading of a report's table is a name, too."""
+    for section, title, meaning in _rows("counters.md"):
+        name = title.strip("`")
+        others = (name.replace("_", " "), HEADINGS.get(name, ""))
+        yield Word(section, title, meaning.partition(" | ")[0].removesuffix("."), (*filter(None, others),))
+
+
+def _rows(page: str) -> Iterator[tuple[str, str, str]]:
+    """The section and the cells of each row of a table."""
+    path = built_in_course().exercises.parent / "docs" / page
     try:
-        text = page.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot read {page}: {error.strerror}", code="unreadable") from None
+        raise UsageError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
     section = ""
     for line in _LINK.sub(r"\1", text).splitlines():
         if line.startswith("## "):
             section = line[3:]
-        elif (row := _ROW.fullmatch(line)) and row[2] != "meaning":
-            yield Word(section, row[1], row[2])
+        elif (row := _ROW.fullmatch(line)) and not row[2].startswith("meaning"):
+            yield section, row[1], row[2]
 
 
 def find_words(text: str) -> list[Word]:
     """The words that ``text`` may mean: by name, else by a part of a name, else by a term of a meaning.
 
+    A counter is found by its name, and by a part of it if no word is found.
     Raises UsageError with the nearest word.
     """
     wanted = " ".join(text.casefold().removesuffix("()").split())
@@ -59,11 +79,13 @@ def find_words(text: str) -> list[Word]:
         lambda word: any(forms & set(re.split(r"[\s-]+", name.casefold())) for name in word.names),
         lambda word: bool(forms & {term.casefold() for term in word.terms}),
     )
-    words = [*glossary()]
-    for rule in rules:
-        if found := [*filter(rule, words)]:
+    words, named = [*glossary()], [*counters()]
+    for rule, among in ((rules[0], words + named), (rules[1], words), (rules[2], words), (rules[1], named)):
+        if found := [*filter(rule, among)]:
             return found
     from grader.expressions import did_you_mean
 
-    hint = did_you_mean(text, (name for word in words for name in word.names)) or "`grade words` lists all words"
+    hint = (
+        did_you_mean(text, (name for word in words + named for name in word.names)) or "`grade words` lists all words"
+    )
     raise UsageError(f"the glossary has no word {text!r}", code="unknown_word", hint=hint)

@@ -235,7 +235,7 @@ def watch() -> None:
     click.argument("words", nargs=-1, metavar="[WORD]", shell_complete=complete_words), NO_COLOR,
 )  # fmt: skip
 def words() -> None:
-    """Explain a word of statements and reports; without WORD, list all words."""
+    """Explain a word of statements and reports, or a counter; without WORD, list all words."""
 
 
 @command("practice.show_progress", path_option("--export", help="Write it to a .json or .csv file."), AS_JSON, COURSE)

@@ -16,7 +16,7 @@ import click
 from grader.catalog.courses import ALL_PATHS, CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog, is_number, load_catalog
 from grader.catalog.paths import CoursePath, find_path, path_in, path_names, sentences
-from grader.catalog.statements import parts_of
+from grader.catalog.statements import asked_counters, parts_of
 from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError
 from grader.output import print_json, print_line, print_text, screen, wrapped
@@ -220,6 +220,8 @@ def show_statement(name: str, courses: Sequence[Path], *, full: bool, no_color: 
 
     The causes of each report, at a statement's end, are for somebody who has one: they are printed if it is ``full``.
     """
+    from grader.gpus.models import simulable
+
     catalog = load(courses)
     steps = [
         entry for entry in catalog.exercises if entry.ladder_page is not None and entry.exercise.ladder == name.strip()
@@ -231,8 +233,8 @@ def show_statement(name: str, courses: Sequence[Path], *, full: bool, no_color: 
     text = page.read_text(encoding="utf-8", errors="replace")
     task, causes = (text, "") if full or steps else parts_of(text)
     closing = f"`grade show {entry.name}` explains its first step." if steps else _next_commands(catalog, entry)
-    if "\n## Predict\n" in task:
-        closing += f" `grade {entry.name} --predict COUNTER=VALUE` compares your prediction with the count."
+    if (asked := asked_counters(task)) and simulable(entry.exercise.requires):
+        closing += f" `grade {entry.name} --predict {asked[0]}=…` compares your prediction with the count."
     if causes:
         closing += f" `grade show {entry.name} --full` also explains each report."
     page_text = task if steps else _with_facts(task, entry, catalog)

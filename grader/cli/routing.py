@@ -149,12 +149,12 @@ def complete_paths(ctx: click.Context, param: click.Parameter | None, incomplete
 
 
 def complete_words(ctx: click.Context, param: click.Parameter | None, incomplete: str) -> list[CompletionItem]:
-    """The words of the glossary that begin with ``incomplete``."""
+    """The words of the glossary and the counters that begin with ``incomplete``."""
     from click.shell_completion import CompletionItem
 
-    from grader.catalog.words import glossary
+    from grader.catalog.words import counters, glossary
 
     typed = " ".join((*(ctx.params.get("words") or ()), incomplete)).casefold()
     skipped = len(typed) - len(incomplete)
-    names = dict.fromkeys(name for word in glossary() for name in word.names)
+    names = dict.fromkeys(name for word in (*glossary(), *counters()) for name in word.names)
     return [CompletionItem(name[skipped:]) for name in names if name.casefold().startswith(typed)]

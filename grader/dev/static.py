@@ -33,7 +33,6 @@ HINTS = QUESTIONS = 2
 _HINT = re.compile(r"^(?:## (\d+)\b.*|(\d+)\. .*)$", re.MULTILINE)
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
 _LIMIT = re.compile(r"at (?:least|most) (\d+(?:\.\d+)?)(?!\d|\.\d)")
-_CODE = re.compile(r"`([^`\n]+)`")
 _FRACTION = re.compile(r"\b0\.\d+\b")
 
 
@@ -212,11 +211,10 @@ def form_problems(entry: CourseExercise) -> tuple[list[Problem], list[Problem], 
 
 def _predictable(entry: CourseExercise, text: str) -> Iterator[str]:
     """The problems of the counters that the statement asks to predict: `grade NAME --predict` must know them."""
-    from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS
+    from grader.catalog.statements import asked_counters
     from grader.grading.predictions import read_predictions
 
-    names = [word for code in _CODE.findall(_part(text, "Predict")) for word in re.findall(r"\w+", code)]
-    counters = [name for name in dict.fromkeys(names) if name in KERNEL_COUNTERS or name in HOST_COUNTERS]
+    counters = asked_counters(text)
     if not counters:
         yield 'its part "Predict" names no counter'
     for counter in counters:
@@ -224,10 +222,6 @@ def _predictable(entry: CourseExercise, text: str) -> Iterator[str]:
             read_predictions([(counter, "0")], entry)
         except UsageError as error:
             yield f'its part "Predict": {error.message}'
-
-
-def _part(text: str, title: str) -> str:
-    return next((body for heading, body in _sections(text) if heading == title), "")
 
 
 def _read(path: Path) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from grader.catalog.courses import CourseExercise
-from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS
+from grader.counters import HEADINGS, HOST_COUNTERS, KERNEL_COUNTERS
 from grader.errors import UsageError
 from grader.exercise import Size
 from grader.expressions import ExpressionError, did_you_mean, evaluate
@@ -47,7 +47,7 @@ def split(text: str) -> tuple[str, str]:
     """``COUNTER=VALUE`` in two. Raises UsageError."""
     counter, sign, value = text.partition("=")
     if not (sign and counter.strip() and value.strip()):
-        hint = "for example `--predict sectors_per_request=4`"
+        hint = "for example `--predict sectors_per_request=4`; a value may be 2^18, n/32 or 4 MiB, too"
         raise UsageError(f"a prediction is COUNTER=VALUE, not {text!r}", code="bad_prediction", hint=hint)
     return counter, value
 
@@ -61,7 +61,9 @@ def _read(text: str, value: str, entry: CourseExercise) -> Prediction:
     if counter not in known:
         if counter in HOST_COUNTERS:
             raise _refused(f"{counter} is a counter of host files, and {entry.name} has none")
-        hint = did_you_mean(counter, known) or "for example sectors_per_request, global_load_bytes or excess_wavefronts"
+        heading = {title: name for name, title in HEADINGS.items()}.get(" ".join(text.lower().split()))
+        hint = f"did you mean {heading!r}?" if heading else did_you_mean(counter, known)
+        hint = hint or "for example sectors_per_request or excess_wavefronts; `grade words counters` lists all"
         raise _refused(f"there is no counter {counter!r}", hint)
     needs = _ON_REQUEST.get(counter)
     if needs and all(expect.counter != needs for expect in entry.graded.technique):
@@ -91,7 +93,8 @@ def _value(text: str, size: Size) -> float:
             return float(evaluate(form, dict(size)))
         except ExpressionError:
             continue
-    hint = f"it is a number, or arithmetic with {listed(size)}, such as 8*{next(iter(size))}"
+    name = next(iter(size))
+    hint = f"it is a number, 2^18, 4 MiB, or arithmetic with {listed(size)}, such as 8*{name} or {name}/32"
     raise _refused(f"{text!r} is not a value", hint)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
-from grader.counters import HOST_COUNTERS, in_words
+from grader.counters import HEADINGS, HOST_COUNTERS, in_words
 from grader.findings.kinds import kind_of
 from grader.frozen import dataclass
 from grader.render.timeline import Marked
@@ -13,15 +13,6 @@ from grader.text import counted, duration, index_words, number, percent, rate, s
 from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Place, Prediction, Verdict
 
 Row = tuple[str, str]
-
-COLUMNS: Mapping[str, str] = {
-    "sector_efficiency": "sector eff.",
-    "excess_wavefronts": "bank excess",
-    "active_lanes": "lanes",
-    "instructions": "instructions",
-    "registers": "regs",
-}
-"""The counters of the table, with their headings; docs/counters.md explains all."""
 
 SYMBOLS: Mapping[str, str] = {"passed": "✔", "failed": "✘", "skipped": "–", "not_graded": "○"}
 """A mark for each status of a stage or a case."""
@@ -264,7 +255,7 @@ def host_rows(verdict: Verdict) -> list[Row]:
 
 def columns_of(launches: Iterable[LaunchRecord]) -> dict[str, str]:
     """Return the counters that at least one launch has, with their headings."""
-    return {name: heading for name, heading in COLUMNS.items() if any(name in x.counters for x in launches)}
+    return {name: heading for name, heading in HEADINGS.items() if any(name in x.counters for x in launches)}
 
 
 def alike(launches: Iterable[LaunchRecord], columns: Iterable[str]) -> list[tuple[LaunchRecord, tuple[str, ...], int]]:

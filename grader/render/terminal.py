@@ -213,7 +213,7 @@ def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
 
 
 def _counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]:
-    """A compact table of the counters in `evidence.COLUMNS`, with one row per launch."""
+    """A compact table of the counters in `counters.HEADINGS`, with one row per launch."""
     columns = columns_of(launches)
     if not columns:
         return

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.catalog.words import find_words, glossary
+from grader.catalog.words import counters, find_words, glossary
+from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS
 from grader.errors import UsageError
 
 
@@ -36,10 +37,31 @@ def test_every_word_of_the_page_is_found_by_each_of_its_names():
         ("mbarrier", ["barrier object"]),
         ("sm_80", ["`sm_80`"]),
         ("shared", ["shared memory", "distributed shared memory"]),
+        ("sectors_per_request", ["`sectors_per_request`"]),
+        ("sectors per request", ["`sectors_per_request`"]),
+        ("modelled_overlap", ["`modelled_overlap`"]),
+        ("lanes", ["lane", "`active_lanes`"]),
+        ("bank excess", ["`excess_wavefronts`"]),
+        ("sector eff.", ["`sector_efficiency`"]),
+        ("sector efficiency", ["sector efficiency", "`sector_efficiency`"]),
+        ("occupancy", ["occupancy", "`occupancy`"]),
+        ("predict", ["predict, prediction"]),
+        ("counters", ["counter"]),
+        ("divergent", ["`divergent_branches`"]),
     ],
 )
 def test_a_word_is_found_in_the_forms_in_which_people_meet_it(text, found):
     assert titles(text) == found
+
+
+def test_every_counter_is_a_word_with_its_meaning_and_nothing_else_is():
+    words = [*counters()]
+    assert sorted(word.title.strip("`") for word in words) == sorted([*KERNEL_COUNTERS, *HOST_COUNTERS])
+    assert all(word.meaning and " | " not in word.meaning and not word.meaning.endswith(".") for word in words)
+    explained = {word.title.strip("`"): word.meaning for word in words}
+    assert {name: f"{explained[name]}." for name in HOST_COUNTERS} == {
+        name: counter.explained for name, counter in HOST_COUNTERS.items()
+    }
 
 
 def test_links_are_text_and_a_missing_page_is_explained(monkeypatch, tmp_path):

@@ -347,9 +347,11 @@ def test_show_ends_with_the_task_and_full_adds_the_causes(run, here, course, tmp
 
 
 def test_show_says_how_a_prediction_is_made_where_the_statement_asks_for_one(run, here, course, tmp_path):
-    predict = "`grade asks --predict COUNTER=VALUE` compares your prediction with the count."
+    predict = "`grade asks --predict sectors=…` compares your prediction with the count."
     course("asks", 9003, "# Asks\n\n## Predict\n\nHow many `sectors`?\n")
     assert predict in " ".join(run("show", "asks", "--course", tmp_path / "course")[1].split())
+    assert "`grade sgemm_v1 --predict global_load_bytes=…` compares" in " ".join(run("show", "sgemm_v1")[1].split())
+    assert "--predict" not in run("show", "tma_copy")[1]  # the simulator cannot count it
     assert "--predict" not in run("show", "twice_it", "--course", tmp_path / "course")[1]
 
 

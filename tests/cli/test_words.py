@@ -20,6 +20,21 @@ def test_a_word_is_explained(run):
     assert "request" not in out
 
 
+def test_a_counter_is_explained_by_its_name(run):
+    code, out, _ = run("words", "sectors_per_request")
+    assert code == 0
+    assert "4 for a full warp of neighbouring floats, 32 at worst." in " ".join(out.split())
+
+
+@pytest.mark.parametrize("word", ["counter", "counters"])
+def test_all_counters_are_listed_by_group(run, word):
+    code, out, _ = run("words", word)
+    assert code == 0
+    for text in ("a number that the simulator counts", "Global memory", "sectors_per_request", "modelled_overlap"):
+        assert text in " ".join(out.split())
+    assert "`grade words COUNTER` explains one of them" in out
+
+
 def test_several_words_on_the_command_line_are_one(run):
     assert "served one after the other" in " ".join(run("words", "bank", "conflict")[1].split())
 
