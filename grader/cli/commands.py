@@ -139,7 +139,10 @@ def grade(**options: Any) -> int:
 
 @command(
     "course.show_list", click.argument("chapter", required=False, metavar="[CHAPTER]"),
-    click.option("--path", metavar="NAME", shell_complete=complete_paths, help="List a path, in its order."),
+    click.option(
+        "--path", metavar="[NAME]", is_flag=False, flag_value="", shell_complete=complete_paths,
+        help="List a path, in its order; without NAME, list the paths.",
+    ),
     AS_JSON, COURSE, name="list",
 )  # fmt: skip
 def list_exercises() -> None:

@@ -89,7 +89,7 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
 OTHER_WORDS = {
     "version": "--version", "man": HELP, "usage": HELP, "commands": HELP, "ls": "list", "exercises": "list",
     "explain": "show", "begin": "start", "init": "start", "status": "progress", "questions": "interview",
-    "glossary": "words", "define": "words", "paths": "list --path NAME",
+    "glossary": "words", "define": "words", "paths": "list --path",
 }  # fmt: skip
 """Command names of other tools, which people may try, and ours for them."""
 
@@ -98,12 +98,12 @@ OTHER_WORDS = {
 
 
 def show_list(courses: Sequence[Path], *, chapter: str | None = None, path: str | None = None, as_json: bool) -> int:
-    """Print all exercises, chapter by chapter, or those of one chapter or of one path (not ``all``)."""
+    """Print all exercises, or those of a chapter or of a path (not ``all``); for the path "", the paths themselves."""
     catalog = load(courses)
     path = None if path == ALL_PATHS else path
     if chapter is not None and path is not None:
         raise UsageError("CHAPTER and --path cannot be used together", code="usage", hint="use one of them")
-    shown_path = None if path is None else find_path(catalog, path)
+    shown_path = find_path(catalog, path) if path else None
     if chapter is not None:
         members = catalog.chapter(int(chapter)) if is_number(chapter) else ()
         if not members:
@@ -117,7 +117,11 @@ def show_list(courses: Sequence[Path], *, chapter: str | None = None, path: str 
     from grader.practice.history import passed_names
 
     passed, width = passed_names(catalog.exercises), screen().width
-    if shown_path is not None:
+    if path == "":
+        from grader.cli.paths import paths_lines
+
+        lines = paths_lines(catalog, width)
+    elif shown_path is not None:
         from grader.cli.paths import path_lines
 
         lines = path_lines(shown_path, sentences(catalog).get(shown_path.name, ""), width, passed)
@@ -186,9 +190,7 @@ def list_lines(catalog: Catalog, width: int = 80, *, passed: Collection[str] = (
     closing = "`grade show NAME` explains an exercise, `grade start NAME` copies its stub here, `grade NAME` grades it."
     yield wrapped(closing, width=width)
     if whole and (names := path_names(catalog)):
-        yield wrapped(
-            f"Paths through the course: {', '.join(names)}; `grade list --path {names[0]}` shows one.", width=width
-        )
+        yield wrapped(f"Paths through the course: {', '.join(names)}; `grade list --path` explains them.", width=width)
     if whole and (missing := missing_chapters(catalog)):
         yield wrapped(missing, width=width)
     if passed:

@@ -33,6 +33,25 @@ def path_lines(path: CoursePath, sentence: str, width: int, passed: Collection[s
     yield wrapped(closing, width=width)
 
 
+def paths_lines(catalog: Catalog, width: int) -> Iterator[str]:
+    """Yield the names of all paths, each with its sentence and its number of exercises."""
+    known = sentences(catalog)
+    names = path_names(catalog)
+    widest = max(map(len, names), default=0)
+    for path in filter(None, (path_in(catalog, name) for name in names)):
+        start = f"{path.name:<{widest}}  "
+        about = "; ".join(filter(None, (known.get(path.name, ""), counted(len(path.exercises), "exercise"))))
+        yield wrapped(f"{start}{about}", width=width, indent=" " * len(start))
+    yield ""
+    if names:
+        closing = (
+            f"`grade list --path {names[0]}` lists the exercises of one, `grade next --path {names[0]}` follows it."
+        )
+        yield wrapped(closing, width=width)
+    else:
+        yield "The course has no paths."
+
+
 def needs_note(entry: CourseExercise) -> str:
     """The GPU that an exercise needs, in brackets; "" if the simulator can run it."""
     from grader.gpus.models import capability, simulable

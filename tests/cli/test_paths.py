@@ -8,7 +8,7 @@ import re
 import pytest
 
 from grader.catalog.exercises import load_catalog
-from grader.catalog.paths import find_path
+from grader.catalog.paths import find_path, sentences
 from grader.cli.paths import path_standing
 from grader.practice.chosen import FILE, choose, chosen_name, chosen_path
 from grader.practice.history import key_of, next_after, next_exercise, progress
@@ -125,12 +125,22 @@ def test_all_is_the_whole_course_in_a_list_too(run):
     assert run("list", "--path", "all") == run("list")
 
 
+def test_without_a_name_the_paths_are_listed_with_their_sentences(run):
+    code, out, _ = run("list", "--path")
+    assert code == 0
+    words = " ".join(out.split())
+    for path, sentence in sentences(load_catalog()).items():
+        assert f"{path} {sentence}" in words
+    assert "lists the exercises of one" in words
+    assert "`grade list --path` explains them." in " ".join(run("list")[1].split())
+
+
 @pytest.mark.parametrize("words", [["show", "attention"], ["host"]])
 def test_a_path_that_is_taken_for_an_exercise_is_answered_with_its_list(run, words):
     code, _, err = run(*words)
     assert code == 2
     assert f"`grade list --path {words[-1]}` lists the exercises of the path {words[-1]}" in err
-    assert "did you mean `grade list --path NAME`?" in run("paths")[2]
+    assert "did you mean `grade list --path`?" in run("paths")[2]
 
 
 # ---------------------------------------------------------------------------------------------------------------- next
