@@ -36,7 +36,7 @@ _VALUE = re.compile(
 )
 _DATA = re.compile(r"\s(?:[kMGTP]i?B\b(?!/)|[·×]\s10)")
 """After a number with decimals: the size of data, or a power of ten, which are the task's."""
-_VERSION = re.compile(r"(?:CUDA|CuPy|PyTorch|Python|PTX|PCIe|ptxas|nvcc|NVRTC|capability|version|version)`?\s$")
+_VERSION = re.compile(r"(?:CUDA|CuPy|PyTorch|Python|PTX|PCIe|ptxas|nvcc|NVRTC|capability|version)`?\s$")
 _GUESS = re.compile(r"\b[Pp]robably\b")
 
 _MEASURED = re.compile(r"\b(?:[Mm]easured|trials?|took|reached|[Pp]rofiled|comes\sout)\b")
