@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from grader.compile import assembly
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------- the shape of a launch
 
 GROWTH = 4
-"""`grid_growth` compares the grids at this many times each number of the size."""
+"""`grid_growth` compares grids whose sizes differ by this factor in each number."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +72,16 @@ def with_shape(what: Shaped, launches: Sequence[LaunchRecord]) -> tuple[LaunchRe
 
 
 def _growth(what: Shaped) -> tuple[float, ...]:
-    """Blocks of each launch at `GROWTH` times the timed size ÷ blocks at that size, at which a cap has its effect.
+    """How each launch's grid grows up to the timed size and beyond it, the larger factor for `GROWTH` times the size.
 
-    If the larger size cannot be launched (it is too large for an int or a grid), the timed size is the larger one.
+    Beyond that size a cap has its effect; but a cap at the grid that this very size needs leaves each thread its one
+    element. A size that cannot be launched (it is too large for an int or a grid) is left out.
     """
     size = what.exercise.timed or what.size
-    for smaller in (size, {name: max(1, n // GROWTH) for name, n in size.items()}):
-        after = _blocks(what, {name: GROWTH * n for name, n in smaller.items()})
-        if after:
-            return tuple(new / old for old, new in zip(_blocks(what, smaller), after, strict=False))
-    return ()
+    smaller = {name: max(1, n // GROWTH) for name, n in size.items()}
+    grids = [_blocks(what, one) for one in (smaller, size, {name: GROWTH * n for name, n in size.items()})]
+    growths = [[new / old for old, new in zip(*pair, strict=False)] for pair in pairwise(grids) if all(pair)]
+    return tuple(max(factors) for factors in zip(*growths, strict=False))
 
 
 def _blocks(what: Shaped, size: Size) -> tuple[int, ...]:

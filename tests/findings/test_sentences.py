@@ -7,6 +7,7 @@ with their hints in tests/grading/test_hint_rules.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from textwrap import fill
 from typing import Any
 
@@ -144,3 +145,11 @@ def _block(text: str) -> str:
 
 def _wrong(cause: str, facts: Mapping[str, Any]) -> Finding:
     return Finding("wrong", cause, array="y", index=64, facts={**FACTS, **facts})
+
+
+def test_a_thread_has_as_many_numbers_as_its_launch_has_axes() -> None:
+    finding = Finding(
+        "unused_read", file="k.cu", line=4, array="x", thread=(2, 0, 0), block=(3, 0, 0), facts={"offset": 0}
+    )
+    assert sentence(finding).startswith("thread 2 of block 3 reads")
+    assert sentence(replace(finding, axes=(2, 3))).startswith("thread (2, 0) of block (3, 0, 0) reads")

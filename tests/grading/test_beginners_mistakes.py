@@ -183,3 +183,13 @@ def test_a_pass_shows_the_figures_that_were_graded_and_what_no_gpu_means() -> No
     assert verdict.passed
     assert "sector efficiency is 1 (at least 0.99)" in verdict.stage("technique").detail
     assert verdict.stage("fast").detail.endswith("only the time shows two loads of each array in flight")
+
+
+def test_what_nothing_wrote_is_a_warning_where_no_output_depends_on_it() -> None:
+    verdict = grade(
+        "splitk_gemm", source=edited("splitk_gemm", ("    if (i < count) {\n", "    {\n")), backend="sim", seed=5
+    )
+    assert verdict.verdict == "pass"
+    (warning,) = [found for found in verdict.diagnostics if found.severity == "warning"]
+    assert (warning.kind, warning.array) == ("unused_read", "partial")
+    assert "only what was written may be read" in warning.message

@@ -733,8 +733,8 @@ faults.fine_while_unused
     → harmless here; where such a value is used, all lanes of the warp must execute the shuffle
 
 faults.read_what_is_written
-    thread 5 of block 0 reads partial[5] at k.cu:4, which was never written: the value is undefined, but no
-    output depends on it
+    thread 5 of block 0 reads partial[5] at k.cu:4, which was never written: no output depends on it, but only
+    what was written may be read
     → harmless here; read only what has been written before
 
 faults.variables_as_they_were

@@ -54,9 +54,9 @@ def test_shared_memory_is_static_and_dynamic_together():
 
 @pytest.mark.parametrize(
     ("grid", "growth"),
-    [("cdiv(n, 256)", 4.0), ("sm_count*4", 1.0), ("min(cdiv(n, 256), 20)", 1.25), ("cdiv(n, 4096)", 4.0)],
+    [("cdiv(n, 256)", 4.0), ("sm_count*4", 1.0), ("min(cdiv(n, 256), 20)", 4.0), ("cdiv(n, 4096)", 4.0)],
 )
-def test_growth_compares_the_grid_with_that_of_four_times_the_size(grid, growth):
+def test_growth_compares_the_grids_of_sizes_that_differ_by_a_factor_of_four(grid, growth):
     found = shaped(f"grid={grid} block=256", record(1, 256), "grid_growth")
     assert found.counters["grid_growth"] == pytest.approx(growth)
 
@@ -64,6 +64,12 @@ def test_growth_compares_the_grid_with_that_of_four_times_the_size(grid, growth)
 def test_growth_is_that_at_the_timed_size_where_a_cap_has_set_in():
     found = shaped("grid=min(cdiv(n, 4096), sm_count*8) block=256", record(1, 256), "grid_growth", timed=2**28)
     assert found.counters["grid_growth"] == 1.0
+
+
+@pytest.mark.parametrize(("cap", "growth"), [(2**20, 4.0), (2**22, 4.0), (2**19, 2.0), (2**18, 1.0)])
+def test_a_cap_at_the_timed_size_or_beyond_it_leaves_a_grid_that_grows(cap, growth):
+    found = shaped(f"grid=min(cdiv(n, 256), {cap}) block=256", record(1, 256), "grid_growth", timed=2**28)
+    assert found.counters["grid_growth"] == growth
 
 
 @pytest.mark.parametrize(

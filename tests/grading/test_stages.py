@@ -956,7 +956,7 @@ def test_a_read_of_fresh_memory_that_no_output_depends_on_is_a_warning(request_f
     assert verdict.verdict == "pass"
     (warning,) = {(found.kind, found.severity, found.message) for found in verdict.diagnostics}
     assert warning[:2] == ("unused_read", "warning")
-    assert "the value is undefined, but no output depends on it" in warning[2]
+    assert "no output depends on it, but only what was written may be read" in warning[2]
 
 
 def test_all_lines_with_errors_are_named(request_for):

@@ -23,8 +23,8 @@ PLAIN = {
     "second_launch": "this is a second launch, after a first one that was right: `__device__` variables keep their "
     "values between launches",
     "uninitialised_read": "{w.who} reads {w.array} at {w.here} before it was written",
-    "unused_read": "{w.who} reads {w.array} at {w.here}, which was never written: the value is undefined, but no "
-    "output depends on it",
+    "unused_read": "{w.who} reads {w.array} at {w.here}, which was never written: no output depends on it, but only "
+    "what was written may be read",
     "unassembled": "registers, and limits of a GPU that only ptxas knows, were not checked: {facts[why]}",
 }
 """Sentences of kinds that need only the thread, the place and a fact."""
