@@ -28,7 +28,7 @@ else:
             shared |= {name: method for name, method in (("__eq__", _eq), ("__hash__", _hash)) if name not in own}
         made = dataclasses.dataclass(cls, repr=False, eq=False)
         compared = (field.name for field in dataclasses.fields(made) if field.compare)
-        made._compared = staticmethod(attrgetter("__class__", *compared))
+        made._compared = attrgetter("__class__", *compared)
         for name, method in shared.items():
             setattr(made, name, method)
         return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,16 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has its run's
     os.environ["WARPGRADE_CACHE"] = os.environ.get("WARPGRADE_TEST_CACHE") or _CACHE.name
 _DATA = tempfile.TemporaryDirectory(prefix="warpgrade-tests-", ignore_cleanup_errors=True)
 os.environ["WARPGRADE_DATA"] = _DATA.name
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in, and nothing graded yet."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
+    return folder
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.catalog.courses import ALL_PATHS, CourseExercise
 from grader.catalog.exercises import Catalog
-from grader.catalog.versions import FILE
+from grader.catalog.versions import FILE, bad_course, document_at
 from grader.errors import UsageError
 from grader.frozen import dataclass
 
@@ -69,23 +69,14 @@ def in_order(entries: Iterable[CourseExercise]) -> tuple[CourseExercise, ...]:
 def sentences(catalog: Catalog) -> dict[str, str]:
     """What each path is for, by its name, from the ``course.toml`` of the courses. Raises UsageError for a bad one."""
     folders = dict.fromkeys(entry.course.exercises for entry in catalog.exercises)
-    return {name: sentence for folder in folders for name, sentence in _sentences_at(folder / FILE).items()}
+    return {name: sentence for folder in folders for name, sentence in _sentences_at(folder).items()}
 
 
-def _sentences_at(file: Path) -> dict[str, str]:
-    from tomllib import TOMLDecodeError, loads
-
-    try:
-        paths = loads(file.read_text(encoding="utf-8")).get("paths", {})
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {error.strerror}", code="bad_course") from None
-    except (TOMLDecodeError, UnicodeError) as error:
-        raise UsageError(f"{file}: {error}", code="bad_course") from None
+def _sentences_at(exercises: Path) -> dict[str, str]:
+    paths, file = document_at(exercises).get("paths", {}), exercises / FILE
     if not isinstance(paths, dict) or not all(isinstance(sentence, str) for sentence in paths.values()):
         hint = 'as in  memory = "how a kernel gets the bandwidth of memory"'
         raise UsageError(f"{file}: [paths] must have a sentence for each path", code="bad_course", hint=hint)
     if ALL_PATHS in paths:
-        raise UsageError(f"{file}: no path can be called {ALL_PATHS!r}", code="bad_course")
+        raise bad_course(file, f"no path can be called {ALL_PATHS!r}")
     return paths

@@ -101,33 +101,42 @@ class CourseVersions:
         return frozenset(step for step in older if self.now(*step) is None)
 
 
+def document_at(exercises: Path) -> Mapping[str, Any]:
+    """What the ``course.toml`` in this folder says; {} without one. Raises UsageError if it cannot be read."""
+    path = exercises / FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeError) as error:
+        raise bad_course(path, error) from None
+    from tomllib import TOMLDecodeError, loads
+
+    try:
+        return loads(text)
+    except TOMLDecodeError as error:
+        raise bad_course(path, error) from None
+
+
 @cache
 def versions_at(exercises: Path) -> CourseVersions:
     """The versions of the course whose exercises are in this folder. Raises UsageError for a ``course.toml`` that
     cannot be read or is not valid.
     """
-    path = exercises / FILE
+    data = document_at(exercises)
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return CourseVersions()
-    except (OSError, UnicodeError) as error:
-        raise _bad(path, error) from None
-    from tomllib import loads
-
-    try:
-        data = loads(text)
         version = _version(data.get("version", 1))
         moves = tuple(_move(entry, version) for entry in data.get("moved", []))
         names = [(move.name, move.version) for move in moves]
         if len(set(names)) < len(names):
             raise ValueError("it names a step of one version twice")
         return CourseVersions(version, moves)
-    except (ValueError, TypeError, AttributeError, KeyError) as error:  # of TOML, too
-        raise _bad(path, f"{error} is missing" if isinstance(error, KeyError) else error) from None
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise bad_course(exercises / FILE, f"{error} is missing" if isinstance(error, KeyError) else error) from None
 
 
-def _bad(path: Path, why: object) -> UsageError:
+def bad_course(path: Path, why: object) -> UsageError:
+    """The error for a ``course.toml`` with something wrong in it."""
     return UsageError(f"{path}: {why}", code="bad_course", hint="docs/design/027-course-versions.md says what it holds")
 
 

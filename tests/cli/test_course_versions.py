@@ -17,13 +17,9 @@ from tests.two_versions import first_version, host_file, kernel, second_version
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
+def here(empty_folder, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    return folder
+    return empty_folder
 
 
 @pytest.fixture

@@ -33,14 +33,10 @@ EXERCISE = Exercise(
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def here(empty_folder, monkeypatch):
     """An empty folder to work in, and nothing graded yet."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "100")
-    return folder
+    return empty_folder
 
 
 @pytest.fixture

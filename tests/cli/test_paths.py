@@ -20,15 +20,11 @@ NAMES = [entry.name for entry in INTERVIEW.exercises]
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def here(empty_folder, monkeypatch):
     """An empty folder to work in, nothing graded yet, and no GPU."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr("grader.practice.history._gpus", lambda: 0)
-    return folder
+    return empty_folder
 
 
 def passing(*names: str) -> None:

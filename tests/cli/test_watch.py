@@ -38,12 +38,8 @@ JOB_SHELL = Path(__file__).resolve().parents[1] / "process" / "children" / "job_
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
-    return folder
+def here(empty_folder):
+    return empty_folder
 
 
 @pytest.fixture

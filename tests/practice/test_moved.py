@@ -24,13 +24,9 @@ from tests.two_versions import first_version, host_file, kernel, move, second_ve
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
+def here(empty_folder):
     """An empty folder to work in, and nothing graded yet."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("WARPGRADE_DATA", str(tmp_path / "data"))
-    return folder
+    return empty_folder
 
 
 @pytest.fixture
