@@ -122,6 +122,28 @@ class Override:
 
 
 @dataclass(frozen=True)
+class SharedLines:
+    """Lines of two files that are alike, from the first line to the last, from 1."""
+
+    first: tuple[int, int]
+    second: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class SimilarPair:
+    """Two submissions of an exercise, by different students, that are close; a reason to look, not an accusation.
+
+    ``similarity`` is the part of the smaller one that is in the other, from 0 to 1.
+    """
+
+    exercise: str
+    first: str  # ClassSubmission.key
+    second: str
+    similarity: float
+    shared: tuple[SharedLines, ...] = ()
+
+
+@dataclass(frozen=True)
 class ClassRecord:
     """All of a class: what pages and exports are made from. A submission without a result has not been graded."""
 
@@ -130,3 +152,4 @@ class ClassRecord:
     submissions: tuple[ClassSubmission, ...]
     results: tuple[Result, ...] = ()
     overrides: tuple[Override, ...] = ()
+    similar: tuple[SimilarPair, ...] = ()  # the closest first
