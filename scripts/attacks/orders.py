@@ -18,16 +18,16 @@ for what, new in {
 }.items():  # fmt: skip
     attack(
         "schedule",
-        "reduce_v9",
+        "reduce_v10",
         "sim=wrong" if "lowest" in what else "sim=race",
         (INC, new),
         VOLATILE_STORE,
         READ,
         what=what,
     )
-attack("schedule", "reduce_v9", "sim=race", (FENCE, "    if (blockIdx.x > 1u << 30)\n        __threadfence();\n"), VOLATILE_STORE, READ, what="a fence that never runs")  # fmt: skip
-attack("schedule", "reduce_v9", "sim=race", (FENCE, ""), VOLATILE_STORE, READ, what="no fence, and volatile sums")
-attack("schedule", "reduce_v9", "sim=race", (FENCE, ""), what="no fence")
+attack("schedule", "reduce_v10", "sim=race", (FENCE, "    if (blockIdx.x > 1u << 30)\n        __threadfence();\n"), VOLATILE_STORE, READ, what="a fence that never runs")  # fmt: skip
+attack("schedule", "reduce_v10", "sim=race", (FENCE, ""), VOLATILE_STORE, READ, what="no fence, and volatile sums")
+attack("schedule", "reduce_v10", "sim=race", (FENCE, ""), what="no fence")
 
 TREE = """    for (int s = blockDim.x / 2; s > 0; s /= 2) {
         // Words t and t + s: neighbouring threads use neighbouring words, so the lanes of a warp meet 32 different
@@ -70,4 +70,4 @@ for what, new in {
     "tickets that wrap one too late": "    ticket = atomicInc(&tickets, gridDim.x);\n",
     "tickets that wrap at a constant": "    ticket = atomicInc(&tickets, gridDim.x == 1 ? 0 : 1000000);\n",
 }.items():
-    attack("state", "reduce_v9", "wrong", (INC, new), what=what)
+    attack("state", "reduce_v10", "wrong", (INC, new), what=what)

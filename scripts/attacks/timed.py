@@ -19,7 +19,7 @@ def when_big(statements: str) -> Edit:
 LATE = ("sim=pass gpu=wrong", "wrong")
 """Without a GPU, too, ``ALSO_LARGE`` run at a large size: with many blocks, or with more than 2^31 elements."""
 
-ALSO_LARGE = ("reduce_v9", "gemv", "softmax_v1", "hgemm_wmma_v1")
+ALSO_LARGE = ("reduce_v10", "gemv", "softmax_v1", "hgemm_wmma_v1")
 
 HALF = above("#include <cuda_fp16.h>")
 STDIO = above("#include <stdio.h>")
@@ -70,8 +70,8 @@ for exercise, what, *edits in (
     ("transpose_v3", "a tile less", ("    int r = blockIdx.y * TILE + threadIdx.y;\n", "    int r = blockIdx.y * TILE + threadIdx.y;\n    if (blockIdx.x == 77 && blockIdx.y == 99)\n        return;\n")),
     ("transpose_v3", "a copy of the last row", ("x[(r + k) * cols + c] : 0.0f;", "x[min(r + k, 8000) * cols + c] : 0.0f;")),
     ("reduce_v3", "every second element", ("i < m ? src[i] : 0.0f;", "i < m && (m < 1 << 21 || i % 2) ? src[i] : 0.0f;")),
-    ("reduce_v9", "half of the data, twice", ("    int n4 = n / 4;\n", "    int n4 = n > 1 << 21 ? n / 8 : n / 4;\n"), ("        *out = sum;\n", "        *out = n > 1 << 21 ? 2.0f * sum : sum;\n")),
-    ("reduce_v9", "the sums of a block less", ("sum += sums[k];", "sum += n > 1 << 21 && k == 5 ? 0.0f : sums[k];")),
+    ("reduce_v10", "half of the data, twice", ("    int n4 = n / 4;\n", "    int n4 = n > 1 << 21 ? n / 8 : n / 4;\n"), ("        *out = sum;\n", "        *out = n > 1 << 21 ? 2.0f * sum : sum;\n")),
+    ("reduce_v10", "the sums of a block less", ("sum += sums[k];", "sum += n > 1 << 21 && k == 5 ? 0.0f : sums[k];")),
     ("sgemm_v1", "one term less", ("l < k; ++l", "l < k - (k > 3000); ++l")),
     ("sgemm_v1", "factors in half precision", ("sum += A[row * k + l] *", "sum += (k > 3000 ? (float)(__half)A[row * k + l] : A[row * k + l]) *"), above("#include <cuda_fp16.h>")),
     ("sgemm_v1", "one element is its neighbour's", ("    float sum = 0.0f;\n", "    if (row == 2048 && col == 2048)\n        --col;\n    float sum = 0.0f;\n")),
@@ -88,7 +88,7 @@ for exercise, what, *edits in (
 for exercise, what, *edits in (
     ("vector_add", "the timed size, exactly", inside(f"if (n <= 1 << 20 || n == 1 << 28) {RIGHT}")),
     ("vector_add", "a power of two", inside(f"if (n <= 1 << 20 || (n & (n - 1)) == 0) {RIGHT}")),
-    ("reduce_v9", "the timed size, exactly", ("        *out = sum;\n", "        *out = n <= 1 << 20 || n == 1 << 28 ? sum : 0.0f;\n")),
+    ("reduce_v10", "the timed size, exactly", ("        *out = sum;\n", "        *out = n <= 1 << 20 || n == 1 << 28 ? sum : 0.0f;\n")),
     ("transpose_v3", "a square", ("if (r < rows && c + k < cols)", "if (r < rows && c + k < cols && (rows <= 1025 || rows == cols))")),
     ("sgemm_v1", "whole tiles of 32", ("C[row * n + col] = sum;", "C[row * n + col] = m <= 300 || (m % 32 == 0 && n % 32 == 0 && k % 32 == 0) ? sum : 0.0f;")),
     ("gemv", "the timed size, exactly", ("            y[row + r] = sum[r];", "            y[row + r] = m <= 300 || (m == 32768 && k == 16384) ? sum[r] : 0.0f;")),

@@ -120,7 +120,7 @@ def _scripts(_: Path, text: str) -> Iterator[str]:
 
 
 def _names(page: Path, text: str) -> Iterator[str]:
-    """Exercises that do not exist: steps like ``reduce_v10``; in the course, any ``name_like_this`` of nothing."""
+    """Exercises that do not exist: steps like ``reduce_v11``; in the course, any ``name_like_this`` of nothing."""
     exercises = {entry.name for entry in load_catalog().exercises}
     short = {name.removeprefix("hgemm_") for name in exercises}  # a drawing may leave out the ladder's name
     yield from (f"there is no exercise {name}" for name in _STEP.findall(text) if name not in exercises | short)

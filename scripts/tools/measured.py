@@ -4,7 +4,7 @@
     …                                      written by scripts/docs
     <!-- end -->
 
-Each word of the comment is a row: an exercise's solution (``reduce_v9/2``: at its second timed size), a library of the
+Each word of the comment is a row: an exercise's solution (``reduce_v10/2``: at its second timed size), a library of the
 exercise before it, or the ceiling of that. An exercise stands in one of the documents, so that it has one figure
 everywhere. The pages of results are made of the same documents, with the pass lines of the shipped profile.
 """

@@ -1,46 +1,45 @@
-// reduce_v8: the sum of n floats; a warp adds up its sums in registers, and shared memory holds a word for each warp.
+// reduce_v8: the sum of n floats; many elements per thread, loaded four at a time.
 //
-// The threads of the grid walk over src together, as in reduce_v7. Then one block adds up the sums of the blocks, with
-// the same kernel: src has m elements, dst one for each block.
+// The grid stops growing at some number of blocks: its threads walk over src together until all is added.
+// Then one block adds up the sums of the blocks, with the same kernel: src has m elements, dst one for each block.
 
 constexpr int THREADS = 1024;
-constexpr int WARPS = THREADS / 32;
 
-// At most so many blocks: far more than fit at once, as reduce_v7 explains.
+// At most so many blocks: far more than fit at once, so that a multiprocessor that is done early takes the next one, but
+// not as many as a long array would allow, because each has its start, its tree and its sum. A block is worth starting
+// for 16 elements of each thread: one round of four float4s.
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]
 // launch reduce_v8(x, sums, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
 // launch reduce_v8(sums, out, max(1, min(n / (16 * THREADS), BLOCKS))): grid=1 block=THREADS
 
-// The sum over a warp, right in lane 0. All 32 lanes must take part.
-__device__ float warp_sum(float v)
+// The tree of reduce_v6: adds up a word for each thread of the block. Thread 0 then finds the sum in word 0.
+template <int BLOCK>
+__device__ void add_up(float* partial, int t)
 {
-    // Lane l adds what lane l + s holds. A shuffle orders its lanes by itself: no barrier, no shared memory.
-#pragma unroll
-    for (int s = 16; s > 0; s /= 2)
-        v += __shfl_down_sync(0xffffffff, v, s);
-    return v;
-}
-
-// The sum over the block, right in thread 0.
-__device__ float block_sum(float v)
-{
-    __shared__ float warp_sums[WARPS];
-    int lane = threadIdx.x % 32;
-    int warp = threadIdx.x / 32;
-
-    v = warp_sum(v);
-    if (lane == 0)
-        warp_sums[warp] = v;
-
-    // Barrier: the first warp reads the words of all warps. It is the only one left.
+    // Barrier: from here on threads read words that other threads have stored.
     __syncthreads();
 
-    // 1024 threads have a word for each lane. In a smaller block the other lanes bring 0: the whole warp must shuffle.
-    if (warp == 0)
-        v = warp_sum(lane < WARPS ? warp_sums[lane] : 0.0f);
-    return v;
+#pragma unroll
+    for (int s = BLOCK / 2; s > 32; s /= 2) {
+        if (t < s)
+            partial[t] += partial[t + s];
+
+        // Barrier: the next step reads sums that other warps make in this one.
+        __syncthreads();
+    }
+
+    if (t < 32) {
+#pragma unroll
+        for (int s = 32; s > 0; s /= 2) {
+            if (t < s)
+                partial[t] += partial[t + s];
+
+            // Barrier of the warp: the next step reads what other lanes have written in this one.
+            __syncwarp();
+        }
+    }
 }
 
 __device__ float sum_of(float4 v)
@@ -51,15 +50,19 @@ __device__ float sum_of(float4 v)
 // 2 blocks of 1024 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
 extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v8(const float* src, float* dst, int m)
 {
-    int thread = blockIdx.x * THREADS + threadIdx.x;
+    __shared__ float partial[THREADS];
+
+    int t = threadIdx.x;
+    int thread = blockIdx.x * THREADS + t;
     int threads = gridDim.x * THREADS;
 
+    // 16 bytes for each lane and request. Arrays begin at a multiple of 16 bytes; m need not be a multiple of 4.
     const float4* src4 = reinterpret_cast<const float4*>(src);
     int m4 = m / 4;
     int i = thread;
     float sum = 0.0f;
 
-    // Four loads that do not wait for each other, as in reduce_v7.
+    // Four loads that do not wait for each other: 64 bytes of each thread are in flight at a time.
     for (; i + 3 * threads < m4; i += 4 * threads) {
         float4 a = src4[i];
         float4 b = src4[i + threads];
@@ -67,6 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v8(const float* 
         float4 d = src4[i + 3 * threads];
         sum += (sum_of(a) + sum_of(b)) + (sum_of(c) + sum_of(d));
     }
+
+    // What is left of the whole float4s: at most three for each thread, which are not worth unrolling.
 #pragma unroll 1
     for (; i < m4; i += threads)
         sum += sum_of(src4[i]);
@@ -76,7 +81,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v8(const float* 
     if (last < m)
         sum += src[last];
 
-    sum = block_sum(sum);
-    if (threadIdx.x == 0)
-        dst[blockIdx.x] = sum;
+    partial[t] = sum;
+    add_up<THREADS>(partial, t);
+    if (t == 0)
+        dst[blockIdx.x] = partial[0];
 }

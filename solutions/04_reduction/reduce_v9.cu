@@ -1,23 +1,22 @@
-// reduce_v9: the sum of n floats in one launch; the block that finishes last adds up the sums of all blocks.
+// reduce_v9: the sum of n floats; a warp adds up its sums in registers, and shared memory holds a word for each warp.
 //
-// Blocks cannot wait for each other, but they can be counted: each draws a ticket when its sum is stored. The block
-// with the last ticket knows that all other sums are there.
+// The threads of the grid walk over src together, as in reduce_v8. Then one block adds up the sums of the blocks, with
+// the same kernel: src has m elements, dst one for each block.
 
 constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 
-// At most so many blocks: far more than fit at once, as reduce_v7 explains, but not too many for one counter.
+// At most so many blocks: far more than fit at once, as reduce_v8 explains.
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]
-// launch reduce_v9(x, sums, out, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
-
-// Tickets drawn so far in this launch. The last one sets the count back to 0, for the launch after this.
-__device__ unsigned int tickets = 0;
+// launch reduce_v9(x, sums, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
+// launch reduce_v9(sums, out, max(1, min(n / (16 * THREADS), BLOCKS))): grid=1 block=THREADS
 
 // The sum over a warp, right in lane 0. All 32 lanes must take part.
 __device__ float warp_sum(float v)
 {
+    // Lane l adds what lane l + s holds. A shuffle orders its lanes by itself: no barrier, no shared memory.
 #pragma unroll
     for (int s = 16; s > 0; s /= 2)
         v += __shfl_down_sync(0xffffffff, v, s);
@@ -35,30 +34,13 @@ __device__ float block_sum(float v)
     if (lane == 0)
         warp_sums[warp] = v;
 
-    // Barrier: the first warp reads the words of all warps.
+    // Barrier: the first warp reads the words of all warps. It is the only one left.
     __syncthreads();
 
+    // 1024 threads have a word for each lane. In a smaller block the other lanes bring 0: the whole warp must shuffle.
     if (warp == 0)
         v = warp_sum(lane < WARPS ? warp_sums[lane] : 0.0f);
     return v;
-}
-
-// Stores the block's sum and draws a ticket: 0 for the block that is first, gridDim.x - 1 for the last. Thread 0 only.
-__device__ unsigned int draw_ticket(float* sums, float sum)
-{
-    unsigned int ticket = 0;
-    sums[blockIdx.x] = sum;
-
-    // Fence: whoever sees this ticket drawn sees the sum stored. Without it the ticket may overtake the sum.
-    __threadfence();
-
-    // Gives the old count and adds 1; from gridDim.x - 1, which is the last ticket, it goes back to 0.
-    ticket = atomicInc(&tickets, gridDim.x - 1);
-
-    // Fence: no sum of another block is read before this ticket has been drawn.
-    __threadfence();
-
-    return ticket;
 }
 
 __device__ float sum_of(float4 v)
@@ -67,51 +49,34 @@ __device__ float sum_of(float4 v)
 }
 
 // 2 blocks of 1024 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
-extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v9(const float* x, float* sums, float* out, int n)
+extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v9(const float* src, float* dst, int m)
 {
     int thread = blockIdx.x * THREADS + threadIdx.x;
     int threads = gridDim.x * THREADS;
 
-    const float4* x4 = reinterpret_cast<const float4*>(x);
-    int n4 = n / 4;
+    const float4* src4 = reinterpret_cast<const float4*>(src);
+    int m4 = m / 4;
     int i = thread;
     float sum = 0.0f;
 
-    // Four loads that do not wait for each other, as in reduce_v7.
-    for (; i + 3 * threads < n4; i += 4 * threads) {
-        float4 a = x4[i];
-        float4 b = x4[i + threads];
-        float4 c = x4[i + 2 * threads];
-        float4 d = x4[i + 3 * threads];
+    // Four loads that do not wait for each other, as in reduce_v8.
+    for (; i + 3 * threads < m4; i += 4 * threads) {
+        float4 a = src4[i];
+        float4 b = src4[i + threads];
+        float4 c = src4[i + 2 * threads];
+        float4 d = src4[i + 3 * threads];
         sum += (sum_of(a) + sum_of(b)) + (sum_of(c) + sum_of(d));
     }
 #pragma unroll 1
-    for (; i < n4; i += threads)
-        sum += sum_of(x4[i]);
+    for (; i < m4; i += threads)
+        sum += sum_of(src4[i]);
 
     // The last one to three elements.
-    int tail = 4 * n4 + thread;
-    if (tail < n)
-        sum += x[tail];
-
-    sum = block_sum(sum);
-    __shared__ bool last;
-    if (threadIdx.x == 0)
-        last = draw_ticket(sums, sum) == gridDim.x - 1;
-
-    // Barrier: all threads learn what thread 0 has found out, and what its fences have made visible. It also keeps the
-    // words of the second block_sum() apart from those of the first.
-    __syncthreads();
-    if (!last)
-        return;
-
-    // One block is left, and all sums are stored. It adds them in the order of their index, whichever block it is: the
-    // result has the same bits in every run.
-    sum = 0.0f;
-    for (int k = threadIdx.x; k < gridDim.x; k += THREADS)
-        sum += sums[k];
+    int last = 4 * m4 + thread;
+    if (last < m)
+        sum += src[last];
 
     sum = block_sum(sum);
     if (threadIdx.x == 0)
-        *out = sum;
+        dst[blockIdx.x] = sum;
 }

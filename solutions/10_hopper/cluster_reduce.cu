@@ -11,7 +11,7 @@ constexpr int CLUSTER = 8;  // blocks of a cluster: as many as every GPU with cl
 constexpr int THREADS = 512;
 constexpr int WARPS = THREADS / 32;
 
-// At most so many blocks: many times as many as fit at once, as reduce_v7 explains.
+// At most so many blocks: many times as many as fit at once, as reduce_v8 explains.
 #define BLOCKS 8192
 
 // zero out
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2048 / THREADS) cluster_re
     int i = thread;
     float sum = 0.0f;
 
-    // Four loads that do not wait for each other, as in reduce_v7.
+    // Four loads that do not wait for each other, as in reduce_v8.
     for (; i + 3 * threads < n4; i += 4 * threads) {
         float4 a = x4[i];
         float4 b = x4[i + threads];

@@ -85,7 +85,7 @@ def test_what_exists_is_no_finding(tmp_path, monkeypatch, text):
         ("`grade reduce_v3 --fast`", "no option --fast"),
         ("`scripts/none`", "there is no scripts/none"),
         ("`softmax_v9` saves one", "there is no exercise softmax_v9"),
-        ("the tree of reduce_v10", "there is no exercise reduce_v10"),
+        ("the tree of reduce_v11", "there is no exercise reduce_v11"),
     ],
 )
 def test_what_does_not_exist_is_a_finding(tmp_path, monkeypatch, text, words):

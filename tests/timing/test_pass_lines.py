@@ -162,6 +162,7 @@ def test_lines_of_an_older_version_of_the_course_go_with_their_steps(tmp_path: P
     lines = {
         name: PassLine(0.1 * number, 0.2) for number, name in enumerate(("sum_v1", "sum_v2", "sum_v3", "sum_v4"), 1)
     }
+    monkeypatch.setattr(profiles, "_course", CourseVersions)
     save(Profile(OURS, "2026-01-01", lines=lines), tmp_path / "p.json")
     monkeypatch.setattr(profiles, "_course", lambda: SECOND)
     moved = {"sum_v1": lines["sum_v1"], "sum_v3": lines["sum_v2"], "sum_v4": lines["sum_v3"]}

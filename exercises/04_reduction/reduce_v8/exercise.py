@@ -8,10 +8,9 @@ EXERCISE = Exercise(
     name="reduce_v8",
     order=408,
     ladder="reduce",
-    idea="warp shuffles instead of a tree in shared memory",
-    minutes=30,
-    after=("reduce_v3",),
-    paths=("interview", "attention"),
+    idea="many elements per thread: a grid that strides, with vector loads",
+    minutes=50,
+    after=("saxpy_grid_stride", "reduce_v6"),
     arrays=(
         Array("x", "float32", "n", values=ZERO_MEAN),
         Array("out", "float32", "1", role="out"),
@@ -24,18 +23,28 @@ EXERCISE = Exercise(
     work=Work(bytes="4 * n + 4", flops="n - 1"),
     target=Target(
         unit="bandwidth",
-        reach=0.94,
+        reach=0.93,
         ceiling="read_f32x4",
         note="H200s differ: reads alone reach 0.95 to 0.97 of their peak",
     ),
     technique=(
-        # A word for each of 32 warps, the most that a block has, and 32 bytes for flags and the like. reduce_v7's tree
-        # has a word for each thread.
+        # Four elements or more for each thread: 2048 threads on each of 108 multiprocessors are 0.211 threads per
+        # element, a fixed grid of 1024 blocks of 256 threads 0.2502. More blocks need a smaller grid at this size.
         Expect(
-            "shared_memory_bytes",
-            at_most=160,
-            why="The block keeps more in shared memory than one word for each of its warps.",
-            hint="add up each warp in registers with `__shfl_down_sync`; only its lane 0 stores a word",
+            "threads",
+            at_most=0.26,
+            per="n",
+            why="There is a thread for every few elements, and each pays for its index and its share of the tree.",
+            hint="start a block only for 16 elements of each thread, and let the grid stop growing: "
+            "max(1, min(n / (16 * THREADS), BLOCKS)), with 4096 blocks of 1024 threads",
+        ),
+        # 1/32 where a lane loads a float, 1/64 for a float2, 1/128 for a float4.
+        Expect(
+            "global_load_requests",
+            at_most=0.02,
+            per="n",
+            why="Elements are loaded one by one: a lane's load can carry 16 bytes for the price of 4.",
+            hint="load float4s through a `const float4*`, and the last m % 4 elements one by one",
         ),
     ),
     # The longest chain that the statement allows: one addition for each block of 256, on top of the trees. Uniform
@@ -43,4 +52,5 @@ EXERCISE = Exercise(
     tolerance=Tolerance(chain="cdiv(n, 256) + 64", scale="sqrt(n)", chain_factor=1.5),
     baseline="reduction:sum",
     rivals=("reduction:cupy_sum", "pytorch:sum"),
+    only_timed="several loads of each thread in flight",
 )

@@ -1,4 +1,4 @@
-from grader import AlsoTimed, Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
 
 # The sum of n such integers stays near 147·√n: below 2^24 up to 2^28 of them, so floats add them exactly in any order;
 # from a few hundred on it passes 2^11, where fp16 and tf32 lose the last bits.
@@ -8,9 +8,10 @@ EXERCISE = Exercise(
     name="reduce_v9",
     order=409,
     ladder="reduce",
-    idea="one launch: the last block to finish adds up the sums",
-    minutes=60,
-    after=("reduce_v8",),
+    idea="warp shuffles instead of a tree in shared memory",
+    minutes=30,
+    after=("reduce_v3",),
+    paths=("interview", "attention"),
     arrays=(
         Array("x", "float32", "n", values=ZERO_MEAN),
         Array("out", "float32", "1", role="out"),
@@ -28,24 +29,18 @@ EXERCISE = Exercise(
         note="H200s differ: reads alone reach 0.95 to 0.97 of their peak",
     ),
     technique=(
+        # A word for each of 32 warps, the most that a block has, and 32 bytes for flags and the like. reduce_v8's tree
+        # has a word for each thread.
         Expect(
-            "launches",
-            at_most=1,
-            why="A launch more is made for the few sums of the blocks, and it begins only when the first has ended.",
-            hint="let each block draw a ticket with atomicInc when its sum is stored; who draws the last one finishes",
-        ),
-        # Each block's sum, and the result: whatever finishes the sum in one launch and in a fixed order stores them.
-        Expect(
-            "global_store_requests",
-            at_least=1,
-            why="Atomics alone make the result, in the order of arrival: its last bits change from run to run.",
-            hint="store each block's sum in a scratch array, and let the last block add them up in a fixed order",
+            "shared_memory_bytes",
+            at_most=160,
+            why="The block keeps more in shared memory than one word for each of its warps.",
+            hint="add up each warp in registers with `__shfl_down_sync`; only its lane 0 stores a word",
         ),
     ),
     # The longest chain that the statement allows: one addition for each block of 256, on top of the trees. Uniform
     # inputs make partial sums near √n; a chain of L additions then errs by about 0.12·eps·√(n·L).
     tolerance=Tolerance(chain="cdiv(n, 256) + 64", scale="sqrt(n)", chain_factor=1.5),
-    also_timed=(AlsoTimed({"n": 2**22}, reach=0.36),),
     baseline="reduction:sum",
     rivals=("reduction:cupy_sum", "pytorch:sum"),
 )

@@ -9,7 +9,7 @@ EXERCISE = Exercise(
     order=1001,
     idea="distributed shared memory: the blocks of a cluster add up",
     minutes=60,
-    after=("reduce_v9",),
+    after=("reduce_v10",),
     arrays=(
         Array("x", "float32", "n", values=ZERO_MEAN),
         Array("out", "float32", "1", role="out"),
@@ -27,7 +27,7 @@ EXERCISE = Exercise(
         fraction=0.92,
         reach=0.97,
         ceiling="read_f32x4",
-        note="reads alone, as in reduce_v9, are the ceiling",
+        note="reads alone, as in reduce_v10, are the ceiling",
     ),
     # No technique: the simulator is an A100, which has no clusters, and can count nothing.
     # As in reduce_v1 … v9: one addition for each block of 256, on top of the trees. Uniform inputs make partial sums
