@@ -1,13 +1,9 @@
-"""Launch plans for a backend's child: records from JSON, and the arguments of a launch as NumPy scalars. Pure."""
+"""The arguments of a launch as NumPy scalars, in a backend's child. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
-from functools import cache
-from itertools import repeat
-from types import UnionType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING
 
 from grader.c_types import PTX_DTYPES
 from grader.errors import SubmissionError
@@ -17,37 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from grader.compile import Parameter
-
-T = TypeVar("T")
-
-
-def from_json(kind: type[T], data: Any) -> T:
-    """The record, or the tuple of records, of type ``kind`` from the JSON of its `dataclasses.asdict`."""
-    return cast(T, _restored(kind, data))
-
-
-def _restored(kind: Any, data: Any) -> Any:
-    if isinstance(kind, UnionType):
-        kind = next((choice for choice in get_args(kind) if _may_be(choice, data)), None)
-    if get_origin(kind) is tuple:
-        first, *others = get_args(kind)
-        return tuple(map(_restored, repeat(first) if others == [...] else (first, *others), data))
-    if not is_dataclass(kind):
-        return data
-    record = cast(Any, kind)
-    return record(**{name: _restored(_hints(record)[name], value) for name, value in data.items()})
-
-
-def _may_be(kind: Any, data: Any) -> bool:
-    """Whether ``data`` can be the JSON of a ``kind``: an object with fields of the record, or a list for a tuple."""
-    if isinstance(data, dict):
-        return is_dataclass(kind) and data.keys() <= _hints(cast(Any, kind)).keys()
-    return isinstance(data, list) and get_origin(kind) is tuple
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 def dim3(values: Sequence[int]) -> Dim3:

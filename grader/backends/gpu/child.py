@@ -26,10 +26,10 @@ from grader.backends.gpu.cuda import Cuda, CudaError, Module
 from grader.backends.gpu.faults import fault_diagnostic, fault_of, is_sticky
 from grader.backends.gpu.program import LoadedProgram, only_kernel, run_case
 from grader.backends.gpu.wire import LaunchShape, TimedRun, Trusted
-from grader.backends.plans import from_json
 from grader.compile import Entry
 from grader.errors import GraderFault, SubmissionError, Unsupported
 from grader.launch import LaunchPlan
+from grader.reading import from_json
 
 if TYPE_CHECKING:
     import numpy as np

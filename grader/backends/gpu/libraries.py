@@ -13,7 +13,7 @@ from grader.backends.gpu.arena import Arena
 from grader.backends.gpu.cuda import Cuda, Module
 from grader.backends.gpu.measure import L2, TrustedKernels
 from grader.backends.gpu.wire import LaunchShape, Trusted
-from grader.backends.plans import from_json
+from grader.reading import from_json
 
 WARM_UPS = 3
 SAMPLES = 20

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from grader.backends.base import CaseRun, Execution, Limits
 from grader.backends.gpu.wire import RawSamples, TimedRun, shapes_of
-from grader.backends.plans import from_json
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.kinds import word_of_kind
 from grader.launch.fit import first_misfit
 from grader.process.channel import ChannelBroken, ChannelClosed, ChannelTimeout
 from grader.process.child import Closing
+from grader.reading import from_json
 from grader.verdict import Diagnostic, LaunchRecord
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The records in messages between parent and GPU child, by `dataclasses.asdict` and `plans.from_json`."""
+"""The records in messages between parent and GPU child, by `dataclasses.asdict` and `grader.reading`."""
 
 from __future__ import annotations
 

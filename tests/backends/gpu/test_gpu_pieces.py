@@ -12,10 +12,11 @@ import pytest
 from grader.backends.gpu import faults, wire
 from grader.backends.gpu.arena import ALIGNMENT, GRANULE, HALF_GUARD, lay_out
 from grader.backends.gpu.setup import sized
-from grader.backends.plans import from_json, resolve, scalar
+from grader.backends.plans import resolve, scalar
 from grader.compile import Entry, Parameter
 from grader.errors import GraderFault, SubmissionError
 from grader.launch import Constant, Launch, LaunchPlan, Scratch, Zero
+from grader.reading import from_json
 from grader.verdict import Diagnostic
 
 PLAN = LaunchPlan(

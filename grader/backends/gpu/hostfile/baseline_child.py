@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from grader.backends.plans import from_json, resolve
+from grader.backends.plans import resolve
 from grader.compile import Entry
 from grader.launch import LaunchPlan
+from grader.reading import from_json
 
 if TYPE_CHECKING:
     from grader.backends.gpu.hostfile.signals import Signals
