@@ -16,11 +16,13 @@ import psutil
 import pytest
 
 from grader.backends import starting
+from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
 from grader.catalog.paths import find_path
 from grader.compile.toolchain import find_toolchain
 from grader.gpus.models import simulable
 from grader.practice.chosen import choose
+from grader.practice.history import key_of
 from grader.practice.progress import FILE, Progress, Run, now
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
@@ -179,11 +181,17 @@ def test_empty_file_is_told_what_writes_the_exercises_stub(here, graded_here):
     assert verdict["next_step"] == "`grade start vector_add --force` writes the stub again."
 
 
+def passed(one: CourseExercise, here: Path) -> None:
+    course, name, version = key_of(one)
+    run = Run(now(), course, name, "pass", 80, 80, "sim", course_version=version)
+    Progress(here / "data" / FILE, pytest.fail).record(run)
+
+
 def test_after_the_last_exercise_without_a_gpu_none_that_needs_one_is_proposed(here, monkeypatch, graded_here):
     monkeypatch.setenv("WARPGRADE_DATA", str(here / "data"))
     for one in load_catalog().exercises:
         if simulable(one.exercise.requires) and one.name != "vector_add":
-            Progress(here / "data" / FILE, pytest.fail).record(Run(now(), "", one.name, "pass", 80, 80, "sim"))
+            passed(one, here)
     code, verdict = graded_here("vector_add", "--solution")
     assert code == 0
     assert "grade start" not in verdict["next_step"]
@@ -403,6 +411,6 @@ def test_a_pass_that_finishes_the_chosen_path_says_so(here, monkeypatch, graded_
     choose("memory")
     for one in find_path(catalog, "memory").exercises:
         if one.name != "vector_add":
-            Progress(here / "data" / FILE, pytest.fail).record(Run(now(), "", one.name, "pass", 80, 80, "sim"))
+            passed(one, here)
     _, verdict = graded_here("vector_add", "--solution")
     assert "That was the last exercise of the path memory that this machine can grade" in verdict["next_step"]

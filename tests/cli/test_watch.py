@@ -12,12 +12,14 @@ import subprocess
 import sys
 import termios
 import time
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
+from grader.practice.history import key_of
 from grader.practice.progress import FILE, Progress, Run, now
 
 pytestmark = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
@@ -287,9 +289,8 @@ def test_report_says_to_save_and_not_to_run_a_command(here, watching):
 
 def test_next_is_what_the_report_proposes_and_names_the_file_of_a_host_exercise_to_edit(here, watching, progress):
     (here / "vector_add.cu").write_text(GOOD)
-    names = [one.name for one in load_catalog().exercises]
-    for name in names[: names.index("pinned_copy")]:
-        progress.record(Run(now(), "", name, "pass", 80, 80, "sim"))
+    for course, name, version in takewhile(lambda key: key[1] != "pinned_copy", map(key_of, load_catalog().exercises)):
+        progress.record(Run(now(), course, name, "pass", 80, 80, "sim", course_version=version))
     terminal = watching()
     assert "Next exercise: `grade start pinned_copy`" in terminal.until(FOOTER)
     terminal.press("n")
