@@ -33,6 +33,10 @@ def path_option(*names: str, metavar: str = "FILE", **more: Any) -> Declared:
     return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **more)
 
 
+def path_argument(name: str, *, metavar: str, **more: Any) -> Declared:
+    return click.argument(name, type=click.Path(path_type=Path), metavar=metavar, **more)
+
+
 def graded_file(verb: str) -> Declared:
     """The options that name the file: the user's own, or the course's solution."""
     file = path_option("--file", metavar="PATH", help=f"{verb} this file.")
@@ -413,3 +417,28 @@ def wrong(
     if answer is None:
         return authoring.list_wrong(entry)
     return authoring.edit_wrong(entry, answer, files) if files else authoring.print_wrong(entry, answer, into)
+
+
+CLASS_FOLDER = path_argument("folder", metavar="FOLDER")
+
+
+@cli.group("class")
+def class_() -> None:
+    """For teachers: hand out an assignment, collect the submissions of a class, grade and report them.
+
+    A class is a folder; docs/classes.md leads through it. The first command is `grade class init FOLDER`.
+    """
+
+
+@command(
+    "classroom.init", CLASS_FOLDER,
+    click.option("--exercises", default="", metavar="NAME,NAME…", help="The exercises of the assignment."),
+    click.option("--title", default="", metavar="TEXT", help="What people read; default: the folder's name."),
+    click.option("--deadline", metavar="TIME", help="With its time zone: 2026-12-06T23:59:00+01:00."),
+    COURSE, group=class_,
+)  # fmt: skip
+def init() -> None:
+    """Make a class: assignment.toml, the secret class.key, and an empty roster.csv.
+
+    A file that is there is not changed. FOLDER may be new.
+    """

@@ -1,0 +1,74 @@
+"""A class folder: its files, what `grade class init` writes, and what is read from it for pages and exports.
+
+assignment.toml  class.key  roster.csv  .gitignore     written by init, then the teacher's
+submissions/  submissions.json                         collect/
+results.sqlite                                         the run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from grader.classroom import assignment, key, roster, submissions
+from grader.classroom.records import Assignment, ClassRecord
+from grader.errors import UsageError
+
+RESULTS = "results.sqlite"
+GITIGNORE = """\
+# The key is the secret of the hidden inputs. Submissions and results are personal data: think before you remove a line.
+/class.key
+/results.sqlite*
+/submissions/
+/submissions.json
+/roster.csv*
+/report/
+/handout/
+"""
+
+
+def init_class(folder: Path, made: Assignment) -> Mapping[str, bool]:
+    """Write the files of a new class; says for each whether it was written, or was there and is unchanged.
+
+    Raises UsageError if results exist and their key does not: a new one would give other hidden inputs.
+    """
+    if (folder / RESULTS).exists() and not (folder / key.FILE).exists():
+        key.read_key(folder)  # it says what to do
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return {
+            assignment.FILE: _write_new(folder / assignment.FILE, assignment.assignment_text(made)),
+            key.FILE: _write_new_key(folder / key.FILE),
+            roster.FILE: _write_new(folder / roster.FILE, roster.TEMPLATE),
+            ".gitignore": _write_new(folder / ".gitignore", GITIGNORE),
+        }
+    except OSError as error:
+        message = f"cannot write {error.filename or folder}: {error.strerror}"
+        raise UsageError(message, code="cannot_write") from None
+
+
+def _write_new(path: Path, text: str) -> bool:
+    """Write a file unless something is there."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _write_new_key(path: Path) -> bool:
+    try:
+        key.write_key(path, key.new_key())
+    except FileExistsError:
+        return False
+    return True
+
+
+def read_class(folder: Path, courses: Sequence[Path] = ()) -> ClassRecord:
+    """All that is known of a class. Raises UsageError if one of its files is not valid."""
+    return ClassRecord(
+        assignment=assignment.read_assignment(folder, courses),
+        roster=roster.read_roster(folder / roster.FILE).students,
+        submissions=submissions.read_submissions(folder),
+    )
