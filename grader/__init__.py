@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from grader.api import grade
-    from grader.exercise import AlsoTimed, Array, Exercise, Expect, Large, Size, Target, Tolerance, Values, Work
+    from grader.exercise import (
+        AlsoTimed,
+        Array,
+        Exercise,
+        Expect,
+        Large,
+        Size,
+        Target,
+        Tolerance,
+        Values,
+        Variant,
+        Work,
+    )
 
 __version__ = "0.1.0"
 
@@ -20,6 +32,7 @@ __all__ = [
     "Target",
     "Tolerance",
     "Values",
+    "Variant",
     "Work",
     "grade",
 ]

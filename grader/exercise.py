@@ -165,6 +165,30 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """Another form of an exercise, so that a file copied from somebody with another form is wrong.
+
+    The exercise as it is is the variant ``plain``. ``variants/NAME.diff`` edits its texts: stub, statement, solution.
+    A field that is not given is the exercise's; ``arrays`` replace those of the same names, or all if the names differ.
+    Bytes and sizes stay: the pass line is the exercise's.
+    """
+
+    name: str  # in commands, and on the line `// variant: NAME` of its stub
+    task: str  # a sentence with the difference: "out[i] = alpha * x[n - 1 - i] + y[i]: x is read from its end"
+    arrays: tuple[Array, ...] = ()
+    scalars: Mapping[str, float] | None = None
+    oracle: str = ""
+    checker: str = ""
+    baseline: str = ""
+    technique: tuple[Expect, ...] | None = None
+    tolerance: Tolerance | None = None
+
+
+PLAIN = "plain"
+"""The name of the exercise without a variant, among those that a student may get."""
+
+
+@dataclass(frozen=True)
 class Exercise:
     name: str  # the name in commands; also of the folder, the stub (NAME.cu) and usually the kernel
     order: int  # place in the course: chapter × 100 + row, so 103 is the third exercise of chapter 1
@@ -203,6 +227,8 @@ class Exercise:
     # names of the exercises whose idea this one needs, only those: earlier ones, or ones that need the same newer GPU
     after: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # the paths that it belongs to (`grade list --path NAME`); course.toml describes them
+    variants: tuple[Variant, ...] = ()  # further forms, one of which each student of a class gets
+    variant: str = ""  # which of them this is: set when a file is graded as one, never in an exercise.py
 
     @property
     def inputs(self) -> tuple[Array, ...]:

@@ -7,6 +7,7 @@ a plain folder of such chapters or exercises.
 from __future__ import annotations
 
 import builtins
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from grader.errors import GraderFault, Unsupported, UsageError
-from grader.exercise import Array, Exercise, Expect
+from grader.exercise import PLAIN, Array, Exercise, Expect, Variant
 from grader.frozen import dataclass
 from grader.paths import PACKAGE
 
@@ -193,6 +194,11 @@ _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
     (lambda e: not _are_names(e.after), "after must be a tuple of names: a single one needs a comma"),
     (lambda e: not _are_names(e.paths), "paths must be a tuple of names: a single one needs a comma"),
     (lambda e: ALL_PATHS in e.paths, f"no path can be called {ALL_PATHS!r}: `grade next --path` has it for the course"),
+    (lambda e: bool(e.variants) and not _is_tuple_of(e.variants, Variant), "variants must be a tuple of Variant(...)"),
+    (lambda e: not all(_is_form(v.name) for v in e.variants), "a variant's name has lower-case letters, digits and _"),
+    (lambda e: PLAIN in (v.name for v in e.variants), f"{PLAIN!r} is the exercise without a variant"),
+    (lambda e: len({v.name for v in e.variants}) < len(e.variants), "two variants have the same name"),
+    (lambda e: bool(e.variants and (e.host or e.ladder)), "a step of a ladder or a host exercise has no variants"),
 )
 """Mistakes in a literal that would otherwise appear only much later: a check and its message."""
 
@@ -207,6 +213,10 @@ def _is_size(size: object) -> bool:
 
 def _is_positive(number: object) -> bool:
     return type(number) is int and number > 0
+
+
+def _is_form(name: str) -> bool:
+    return re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name) is not None
 
 
 def _are_names(names: object) -> bool:

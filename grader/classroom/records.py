@@ -133,7 +133,8 @@ class SharedLines:
 class SimilarPair:
     """Two submissions of an exercise, by different students, that are close; a reason to look, not an accusation.
 
-    ``similarity`` is the part of the smaller one that is in the other, from 0 to 1.
+    ``similarity`` is the part of the smaller one that is in the other, from 0 to 1, without what was handed out.
+    ``by`` says what was compared: the tokens of the source, or the PTX, which looks through names, macros and order.
     """
 
     exercise: str
@@ -141,6 +142,7 @@ class SimilarPair:
     second: str
     similarity: float
     shared: tuple[SharedLines, ...] = ()
+    by: Literal["tokens", "ptx"] = "tokens"
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.catalog.courses import Course, CourseExercise, built_in_course, course_at, exercise_files
+from grader.catalog.edits import BadEdit
 from grader.catalog.exercises import load_catalog
 from grader.cli.course import find, load
 from grader.cli.routing import reserved
-from grader.dev.edits import BadWrongAnswer
 from grader.dev.wrong import refresh, write_edit, wrong_answer, wrong_answers
 from grader.errors import UsageError
 from grader.grading.advice import shown
@@ -103,7 +103,7 @@ def print_wrong(entry: CourseExercise, name: str, into: Path | None) -> int:
     except FileNotFoundError:
         hint = f"`grade dev wrong {entry.name}` lists them"
         raise UsageError(f"{entry.name} has no wrong answer {name!r}", code="not_found", hint=hint) from None
-    except BadWrongAnswer as error:
+    except BadEdit as error:
         raise UsageError(f"{shown(entry.folder / 'wrong')}: {name}: {error}", code="bad_wrong_answer") from None
     if into is None:
         for file, text in answer.texts.items():
@@ -125,7 +125,7 @@ def edit_wrong(entry: CourseExercise, name: str, files: Sequence[Path]) -> int:
         raise UsageError(f"a wrong answer cannot be called {name!r}", code="bad_name", hint="use letters, digits and _")
     try:
         print_line(shown(write_edit(entry, name, files)))
-    except BadWrongAnswer as error:
+    except BadEdit as error:
         raise UsageError(str(error), code="bad_wrong_answer") from None
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}", code="unreadable") from None

@@ -1,6 +1,6 @@
 """The wrong answers of an exercise: only this module reads ``wrong/``, and writes edits there.
 
-    wrong/M.diff        an edit of the solution's `.cu`, of its host file, or of both (`grader.dev.edits`)
+    wrong/M.diff        an edit of the solution's `.cu`, of its host file, or of both (`grader.catalog.edits`)
     wrong/M.cu          a whole program; in a host exercise with wrong/M_host.py, or with the solution's host file
     wrong/M_host.py     a whole host file, with the solution's kernels
 
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise
-from grader.dev.edits import BadWrongAnswer, Hunk, applied, lines_of, moved, read_edit, written
+from grader.catalog.edits import BadEdit, Hunk, applied, lines_of, moved, read_edit, written
 from grader.dev.report import Problem
 from grader.frozen import dataclass
 from grader.verdict import VERDICTS
@@ -44,20 +44,20 @@ def comment_mark(name: str) -> str:
 
 
 def read_expectation(lines: Sequence[str], mark: str = "//") -> Expectation:
-    """Read the first two lines of a wrong answer, which are comments with ``mark``. Raises BadWrongAnswer."""
+    """Read the first two lines of a wrong answer, which are comments with ``mark``. Raises BadEdit."""
     first, second, *_ = [*lines, "", ""]
     match = re.fullmatch(rf"{mark} expect: (\S.*)", first.rstrip())
     if match is None:
-        raise BadWrongAnswer(f"the first line must be `{mark} expect: WORD`, not {first[:60]!r}")
+        raise BadEdit(f"the first line must be `{mark} expect: WORD`, not {first[:60]!r}")
     reason = second.removeprefix(mark).strip() if second.startswith(mark) else ""
     if not reason:
-        raise BadWrongAnswer("the second line must be a comment that says why it is wrong")
+        raise BadEdit("the second line must be a comment that says why it is wrong")
     pairs = [part.partition("=") for part in match[1].split()]
     every = match[1] in VERDICTS
     words = dict.fromkeys(BACKENDS, match[1]) if every else {backend: word for backend, _, word in pairs}
     if len(words) < len(pairs) or not (set(words) <= set(BACKENDS) and set(words.values()) <= set(VERDICTS)):
         message = f"{match[1]!r} is neither a verdict word nor `sim=WORD gpu=WORD`; docs/verdicts.md has the words"
-        raise BadWrongAnswer(message)
+        raise BadEdit(message)
     return Expectation(words, reason)
 
 
@@ -89,14 +89,14 @@ def wrong_answers(entry: CourseExercise) -> tuple[list[WrongAnswer], list[Proble
     for name in sorted(names):
         try:
             answers.append(wrong_answer(entry, name))
-        except BadWrongAnswer as error:
+        except BadEdit as error:
             path = next(iter(_files(entry, name).values()))
             problems.append(Problem(f"wrong/{path.name}", str(error)))
     return answers, problems
 
 
 def wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
-    """The wrong answer ``name``, without suffix. Raises BadWrongAnswer, or FileNotFoundError if there is none."""
+    """The wrong answer ``name``, without suffix. Raises BadEdit, or FileNotFoundError if there is none."""
     files = _files(entry, name)
     if not files:
         raise FileNotFoundError(name)
@@ -106,7 +106,7 @@ def wrong_answer(entry: CourseExercise, name: str) -> WrongAnswer:
         return WrongAnswer(path, read_expectation(texts[path.name].splitlines(), comment_mark(path.name)), texts)
     if len(files) > 1:
         _, other, *_ = files.values()
-        raise BadWrongAnswer(f"{other.name} exists, too: remove one of them")
+        raise BadEdit(f"{other.name} exists, too: remove one of them")
     return _edited(entry, files[".diff"])
 
 
@@ -127,10 +127,8 @@ def _edited(entry: CourseExercise, path: Path) -> WrongAnswer:
     edit = read_edit(text, solution)
     try:
         changed = {name: applied(edit.files[name], solution[name]) for name in solution if name in edit.files}
-    except BadWrongAnswer as error:
-        raise BadWrongAnswer(
-            f"{error}; `grade dev wrong {entry.name} --refresh` adapts edits to a changed solution"
-        ) from None
+    except BadEdit as error:
+        raise BadEdit(f"{error}; `grade dev wrong {entry.name} --refresh` adapts edits to a changed solution") from None
     texts = {file.replace(entry.name, path.stem, 1): text for file, text in changed.items()}
     first = next(iter(texts))
     top = [f"{comment_mark(first)}{line.removeprefix('//')}\n" for line in edit.head]
@@ -138,9 +136,9 @@ def _edited(entry: CourseExercise, path: Path) -> WrongAnswer:
 
 
 def _solution(entry: CourseExercise) -> dict[str, str]:
-    """The solution's files by name. Raises BadWrongAnswer if there is no solution."""
+    """The solution's files by name. Raises BadEdit if there is no solution."""
     if entry.solution is None:
-        raise BadWrongAnswer("it edits the solution, but the exercise has none")
+        raise BadEdit("it edits the solution, but the exercise has none")
     host = entry.solution_host_file if entry.exercise.host else None
     return {path.name: _read(path) for path in (entry.solution, host) if path is not None}
 
@@ -149,7 +147,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError as error:
-        raise BadWrongAnswer(f"{path.name} is not UTF-8: {error.reason} at byte {error.start}") from None
+        raise BadEdit(f"{path.name} is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
 # -------------------------------------------------------------------------------------------------------------- writing
@@ -159,7 +157,7 @@ def write_edit(entry: CourseExercise, name: str, files: Iterable[Path]) -> Path:
     """Write ``wrong/NAME.diff`` from whole files, and remove those of them that are in ``wrong/``.
 
     The first two lines of the `.cu`, or of the host file if it is the only one, are the expectation and the reason.
-    Raises BadWrongAnswer.
+    Raises BadEdit.
     """
     solution = _solution(entry)
     whole = {path: lines_of(_read(path)) for path in sorted(files, key=lambda path: path.name.endswith(HOST))}
@@ -168,11 +166,9 @@ def write_edit(entry: CourseExercise, name: str, files: Iterable[Path]) -> Path:
     for path, lines in whole.items():
         file = f"{entry.name}{HOST if path.name.endswith(HOST) else '.cu'}"
         if not path.name.endswith((".cu", HOST)):
-            raise BadWrongAnswer(f"{path.name} is not a whole file: M.cu, or M{HOST} of a host exercise")
+            raise BadEdit(f"{path.name} is not a whole file: M.cu, or M{HOST} of a host exercise")
         if file not in solution or file in changed:
-            raise BadWrongAnswer(
-                f"{path.name}: " + ("a second file" if file in changed else f"the solution has no {file}")
-            )
+            raise BadEdit(f"{path.name}: " + ("a second file" if file in changed else f"the solution has no {file}"))
         mark = comment_mark(file)
         if not head:
             read_expectation("".join(lines[:2]).splitlines(), mark)
@@ -197,7 +193,7 @@ def refresh(entry: CourseExercise) -> tuple[list[Path], list[Problem]]:
             solution, text = _solution(entry), _read(path)
             edit = read_edit(text, solution)
             new = _checked(edit.head, solution, {name: _moved(edit.files[name], solution[name]) for name in edit.files})
-        except BadWrongAnswer as error:
+        except BadEdit as error:
             problems.append(Problem(f"wrong/{path.name}", str(error)))
             continue
         if new != text:
@@ -210,12 +206,12 @@ def _moved(hunks: Sequence[Hunk], text: str) -> str:
     """The text after the hunks: at their line numbers if all fit there, else at the only place where each fits."""
     try:
         return applied(hunks, text)
-    except BadWrongAnswer:
+    except BadEdit:
         return moved(hunks, text)
 
 
 def _checked(head: Sequence[str], solution: Mapping[str, str], changed: Mapping[str, str]) -> str:
-    """The edit's text. Raises BadWrongAnswer if it changes nothing."""
+    """The edit's text. Raises BadEdit if it changes nothing."""
     text = written(head, {file: (solution[file], new) for file, new in changed.items()})
     read_edit(text, solution)
     return text

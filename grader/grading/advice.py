@@ -56,9 +56,11 @@ def next_step(
 
     ``warned``: the report shows a warning of the compiler.
     """
-    found = diagnostics[0] if diagnostics else None
     if word == "pass":
         return _after_pass(request, stages)
+    if asked := _asked_for(request) if word == "wrong" else "":
+        return asked
+    found = diagnostics[0] if diagnostics else None
     if word not in EXIT_CODES and is_untouched(request):  # exit codes 3, 4 and 5 are not about the file
         return _untouched(request, word)
     graded = _graded(request, request.submission.path)
@@ -81,6 +83,16 @@ def next_step(
         order=(kind_of(found.kind).next_step if found else "") or BARRIER, plain=_plain_cause(request, found),
         stopped=note or _plain_cause(request, found) or stopped_at,
     )  # fmt: skip
+
+
+def _asked_for(request: Request) -> str:
+    """What the variant asks for, if the wrong file does not say that it is one; "" otherwise."""
+    from grader.catalog.variants import task_of, written_in
+
+    task = task_of(request.exercise)
+    if not task or written_in(_graded(request, request.submission.path) or b"")[0]:
+        return ""
+    return f"This was to be the variant {request.exercise.variant}, not the exercise itself: {task}."
 
 
 def is_given_kernel(request: Request) -> bool:

@@ -23,6 +23,7 @@ from grader.grading.advice import content_of, is_given_kernel, is_untouched, nex
 from grader.grading.records import BackendReport, CompiledSubmission, Request
 from grader.launch import LaunchScript, parse_launches, resolve_launches
 from grader.process.background import in_background
+from grader.text import listed, safe
 from grader.verdict import Diagnostic, StageResult, Verdict
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def grade(request: Request) -> Verdict:
 def _graded(request: Request) -> Verdict:
     """Compile, start the backends' children and make the cases concurrently; then run and judge."""
     source = request.submission.texts.read(request.submission.path)
+    if request.exercise.variants:
+        require_form(request, source)
     request.tell("compiling")
     compiling = in_background(lambda: _compile(request, source))
     booking: Future[CaseBook] = Future()
@@ -74,6 +77,23 @@ def _compile(request: Request, source: bytes) -> CompiledSubmission:
     elif not script.starts_a_kernel:
         require_launch(request, script)
     return CompiledSubmission(program, script)
+
+
+def require_form(request: Request, source: bytes) -> None:
+    """Raise SubmissionError for a file that names another variant than the one that it is graded as."""
+    from grader.catalog.variants import forms, task_of, written_in
+
+    (name, line), exercise, path = written_in(source), request.exercise, request.submission.path
+    if name in ("", exercise.variant):
+        return
+    if name not in forms(exercise):
+        hint = f"it has {listed(forms(exercise))}; without the line, the file is graded as the exercise itself"
+        message = f"{path.name}, line {line}: {exercise.name} has no variant {safe(name)!r}"
+        raise SubmissionError("invalid", message, hint=hint, file=path.name, line=line)
+    wanted = f"the variant {exercise.variant}: {task_of(exercise)}" if task_of(exercise) else "the exercise itself"
+    message = f"{path.name} is for the variant {name} of {exercise.name}; what was asked for is {wanted}"
+    hint = "solve the form that you were given: its stub and its statement say what it asks"
+    raise SubmissionError("wrong", message, hint=hint, file=path.name, line=line)
 
 
 def require_host_file(request: Request) -> None:

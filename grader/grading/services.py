@@ -54,6 +54,15 @@ class Task:
         """The two possible paths of the host file beside the file; the first that exists is used."""
         return self.path.with_name(f"{self.path.stem}_host.py"), self.path.with_name(f"{self.entry.name}_host.py")
 
+    @property
+    def form(self) -> CourseExercise:
+        """The exercise in the form in which the file is graded, if it has variants."""
+        if not self.entry.exercise.variants:
+            return self.entry
+        from grader.catalog.variants import entry_for
+
+        return entry_for(self.entry, SourceTexts.of(self.path).contents.get(self.path, b""))
+
     def read(self) -> Submission:
         """Read the files now, for compiling, running and the report: later saves do not matter."""
         entry, host_file = self.entry, self.host_file
@@ -93,7 +102,7 @@ class Hardware:
     ) -> Request:
         """The request to grade one file. ``sandbox=False`` runs a host file without Landlock."""
         here = self.for_exercise(task.entry.exercise)
-        task = replace(task, entry=here.with_line(task.entry))
+        task = replace(task, entry=here.with_line(task.form))
         seed = seed if seed is not None else secrets.randbits(SEED_BITS)
         limits = Limits() if timeout_s is None else replace(Limits(), launch_s=timeout_s, total_s=timeout_s)
         submission, entry = task.read(), task.entry

@@ -10,7 +10,7 @@ import pytest
 from grader.catalog.courses import CourseExercise
 from grader.cli import main
 from grader.dev.wrong import (
-    BadWrongAnswer,
+    BadEdit,
     comment_mark,
     read_expectation,
     refresh,
@@ -156,15 +156,15 @@ def test_nothing_is_written_that_could_not_be_read(total, tmp_path):
     before = sorted((total.folder / "wrong").iterdir())
     source = tmp_path / "m.cu"
     source.write_text(total.solution.read_text())
-    with pytest.raises(BadWrongAnswer, match="the first line"):
+    with pytest.raises(BadEdit, match="the first line"):
         write_edit(total, "m", [source])
     source.write_text("// expect: race\n// Why.\n" + total.solution.read_text())
-    with pytest.raises(BadWrongAnswer, match="it edits no file"):
+    with pytest.raises(BadEdit, match="it edits no file"):
         write_edit(total, "m", [source])
-    with pytest.raises(BadWrongAnswer, match=r"no_barrier.diff is not a whole file"):
+    with pytest.raises(BadEdit, match=r"no_barrier.diff is not a whole file"):
         write_edit(total, "no_barrier", [total.folder / "wrong" / "no_barrier.diff"])
     (tmp_path / "m_host.py").write_text("# expect: race\n# Why.\n")
-    with pytest.raises(BadWrongAnswer, match=r"m_host.py: the solution has no total_host.py"):
+    with pytest.raises(BadEdit, match=r"m_host.py: the solution has no total_host.py"):
         write_edit(total, "m", [tmp_path / "m_host.py"])
     assert sorted((total.folder / "wrong").iterdir()) == before
 
@@ -249,7 +249,7 @@ def test_a_wrong_command_exits_2_and_says_what_it_needs(run, words, message):
 def test_a_wrong_host_file_says_it_in_comments_of_python():
     mark = comment_mark("no_wait_host.py")
     assert read_expectation(["# expect: race", "# It does not wait."], mark).words == {"sim": "race", "gpu": "race"}
-    with pytest.raises(BadWrongAnswer, match="# expect: WORD"):
+    with pytest.raises(BadEdit, match="# expect: WORD"):
         read_expectation(["// expect: race", "// It does not wait."], mark)
 
 
@@ -274,11 +274,11 @@ def test_each_backend_may_have_its_own_word():
      "// expect: wrong race", "// expect: sim=race sim=wrong", "// expect: sim=race,gpu=wrong"],
 )  # fmt: skip
 def test_a_first_line_that_states_no_verdict_is_refused(first):
-    with pytest.raises(BadWrongAnswer):
+    with pytest.raises(BadEdit):
         read_expectation([first, "// Why."])
 
 
 @pytest.mark.parametrize("second", ["", "//", "__global__ void f()"])
 def test_the_second_line_says_why(second):
-    with pytest.raises(BadWrongAnswer, match="second line"):
+    with pytest.raises(BadEdit, match="second line"):
         read_expectation(["// expect: wrong", second])

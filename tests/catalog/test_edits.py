@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from grader.dev.edits import MOST_BYTES, BadWrongAnswer, applied, lines_of, moved, read_edit, written
+from grader.catalog.edits import MOST_BYTES, BadEdit, applied, lines_of, moved, read_edit, written
 
 HEAD = ("// expect: race", "// No barrier.")
 OLD = "".join(f"line {number}\n" for number in range(1, 31))
@@ -67,12 +67,12 @@ def test_patch_understands_it(tmp_path):
     ],
 )
 def test_an_edit_that_does_not_fit_exactly_is_refused_with_hunk_and_line(old, message):
-    with pytest.raises(BadWrongAnswer, match=message):
+    with pytest.raises(BadEdit, match=message):
         result(EDIT, old)
 
 
 def test_an_insertion_after_the_end_is_refused():
-    with pytest.raises(BadWrongAnswer, match="begins after line 9, and there are 2"):
+    with pytest.raises(BadEdit, match="begins after line 9, and there are 2"):
         result("a\nb\n--- k.cu\n+++ k.cu\n@@ -9,0 +10 @@\n+new\n", "1\n2\n")
 
 
@@ -102,7 +102,7 @@ def test_an_insertion_after_the_end_is_refused():
     ],
 )
 def test_a_garbled_edit_is_refused_with_its_line(body, message):
-    with pytest.raises(BadWrongAnswer, match=message):
+    with pytest.raises(BadEdit, match=message):
         read_edit("\n".join(HEAD) + "\n" + body, NAMES)
 
 
@@ -110,7 +110,7 @@ def test_a_garbled_edit_is_refused_with_its_line(body, message):
     "text", ["", "\n", "a", "\0" * 99, "a\nb\n\\ No newline at end of file", "x" * (MOST_BYTES + 1)]
 )
 def test_what_is_no_edit_is_refused(text):
-    with pytest.raises(BadWrongAnswer):
+    with pytest.raises(BadEdit):
         read_edit(text, NAMES)
 
 
@@ -132,10 +132,10 @@ def test_changed_context_is_left_out_as_far_as_the_place_stays_the_only_one():
 
 
 def test_a_hunk_whose_lines_changed_has_no_place():
-    with pytest.raises(BadWrongAnswer, match=r"hunk 2 .* no longer fits"):
+    with pytest.raises(BadEdit, match=r"hunk 2 .* no longer fits"):
         moved_to("first\n" + OLD.replace("line 20\n", "line twenty\n"))
 
 
 def test_a_hunk_with_two_places_is_left_to_its_author():
-    with pytest.raises(BadWrongAnswer, match=r"hunk 1 .* fits 2 places"):
+    with pytest.raises(BadEdit, match=r"hunk 1 .* fits 2 places"):
         moved_to("first\n" + OLD + OLD)

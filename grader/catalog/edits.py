@@ -27,8 +27,8 @@ _NO_NEWLINE = "\\ No newline at end of file"
 _RANGES = re.compile(r"@@ -(\d{1,7})(?:,(\d{1,7}))? \+(\d{1,7})(?:,(\d{1,7}))? @@.*")
 
 
-class BadWrongAnswer(ValueError):
-    """Raised when a wrong answer does not state its verdict, is not a valid edit, or does not fit the solution."""
+class BadEdit(ValueError):
+    """Raised when an edit, or a wrong answer, is not in its form or does not fit the text that it edits."""
 
 
 @dataclass(frozen=True)
@@ -77,40 +77,40 @@ def lines_of(text: str) -> list[str]:
 
 
 def read_edit(text: str, names: Iterable[str]) -> Edit:
-    """Read an edit of the files ``names``. Raises BadWrongAnswer, with the line, for any other text."""
+    """Read an edit of the files ``names``. Raises BadEdit, with the line, for any other text."""
     if len(text) > MOST_BYTES:
-        raise BadWrongAnswer(f"it has {len(text)} characters; an edit has at most {MOST_BYTES}")
+        raise BadEdit(f"it has {len(text)} characters; an edit has at most {MOST_BYTES}")
     lines, names = text.removesuffix("\n").split("\n"), tuple(names)
     files: dict[str, tuple[Hunk, ...]] = {}
     at = 2
     while at < len(lines):
         name = next((name for name in names if lines[at] == f"--- {name}"), None)
         if name is None:
-            raise BadWrongAnswer(f"line {at + 1} must be `--- {' or '.join(names)}`, not {lines[at][:80]!r}")
+            raise BadEdit(f"line {at + 1} must be `--- {' or '.join(names)}`, not {lines[at][:80]!r}")
         if lines[at + 1 : at + 2] != [f"+++ {name}"]:
-            raise BadWrongAnswer(f"line {at + 2} must be `+++ {name}`")
+            raise BadEdit(f"line {at + 2} must be `+++ {name}`")
         if name in files:
-            raise BadWrongAnswer(f"line {at + 1}: a second section of {name}")
+            raise BadEdit(f"line {at + 1}: a second section of {name}")
         files[name], at = _hunks(lines, at + 2)
     if not files:
-        raise BadWrongAnswer(f"it edits no file: its third line must be `--- {' or '.join(names)}`")
+        raise BadEdit(f"it edits no file: its third line must be `--- {' or '.join(names)}`")
     return Edit((lines[0], lines[1]), files)
 
 
 def _hunks(lines: Sequence[str], at: int) -> tuple[tuple[Hunk, ...], int]:
-    """The hunks from line ``at`` on, and the line after them. Raises BadWrongAnswer if their numbers do not agree."""
+    """The hunks from line ``at`` on, and the line after them. Raises BadEdit if their numbers do not agree."""
     hunks: list[Hunk] = []
     while at < len(lines) and not lines[at].startswith("--- "):
         hunk, new_at, following = _hunk(lines, at, len(hunks) + 1)
         added = sum(len(earlier.new) - len(earlier.old) for earlier in hunks)
         if hunk.at < (hunks[-1].at + len(hunks[-1].old) if hunks else 0):
-            raise BadWrongAnswer(f"{hunk} begins before the hunk above it ends")
+            raise BadEdit(f"{hunk} begins before the hunk above it ends")
         if new_at != hunk.at + added:
-            raise BadWrongAnswer(f"{hunk}: its lines begin at {new_at + 1} in the result, not at {hunk.at + added + 1}")
+            raise BadEdit(f"{hunk}: its lines begin at {new_at + 1} in the result, not at {hunk.at + added + 1}")
         hunks.append(hunk)
         at = following
     if not hunks:
-        raise BadWrongAnswer(f"line {at + 1}: a hunk must follow, `@@ -LINE,COUNT +LINE,COUNT @@`")
+        raise BadEdit(f"line {at + 1}: a hunk must follow, `@@ -LINE,COUNT +LINE,COUNT @@`")
     return tuple(hunks), at
 
 
@@ -118,7 +118,7 @@ def _hunk(lines: Sequence[str], at: int, number: int) -> tuple[Hunk, int, int]:
     """The hunk whose @@ is line ``at``, the number of lines before it in the result, and the line after it."""
     ranges = _RANGES.fullmatch(lines[at])
     if ranges is None:
-        raise BadWrongAnswer(f"line {at + 1} must be `@@ -LINE,COUNT +LINE,COUNT @@`, not {lines[at][:80]!r}")
+        raise BadEdit(f"line {at + 1} must be `@@ -LINE,COUNT +LINE,COUNT @@`, not {lines[at][:80]!r}")
     (old_at, olds), (new_at, news) = _range(ranges[1], ranges[2]), _range(ranges[3], ranges[4])
     old: list[str] = []
     new: list[str] = []
@@ -127,7 +127,7 @@ def _hunk(lines: Sequence[str], at: int, number: int) -> tuple[Hunk, int, int]:
     while len(old) < olds or len(new) < news:
         sign, content = (lines[end][:1] or " ", lines[end][1:] + "\n") if end < len(lines) else ("", "")
         if sign not in ("+", "-", " "):
-            raise BadWrongAnswer(f"line {end + 1}: the hunk of line {at + 1} has fewer lines than its @@ says")
+            raise BadEdit(f"line {end + 1}: the hunk of line {at + 1} has fewer lines than its @@ says")
         end += 1
         if lines[end : end + 1] == [_NO_NEWLINE]:
             content, end = content[:-1], end + 1
@@ -135,10 +135,10 @@ def _hunk(lines: Sequence[str], at: int, number: int) -> tuple[Hunk, int, int]:
         new += [content] * (sign != "-")
         signs.append(sign)
     if len(old) > olds or len(new) > news:
-        raise BadWrongAnswer(f"line {end}: the hunk of line {at + 1} has other lines than its @@ says")
+        raise BadEdit(f"line {end}: the hunk of line {at + 1} has other lines than its @@ says")
     changed = [index for index, sign in enumerate(signs) if sign != " "]
     if not changed:
-        raise BadWrongAnswer(f"line {at + 1}: the hunk changes nothing")
+        raise BadEdit(f"line {at + 1}: the hunk changes nothing")
     before, after = changed[0], len(signs) - 1 - changed[-1]
     return Hunk(number, at + 1, old_at, tuple(old), tuple(new), before, after), new_at, end
 
@@ -153,7 +153,7 @@ def _range(line: str, count: str | None) -> tuple[int, int]:
 
 
 def applied(hunks: Sequence[Hunk], text: str) -> str:
-    """The text after all hunks. Raises BadWrongAnswer for the first that does not fit its lines exactly."""
+    """The text after all hunks. Raises BadEdit for the first that does not fit its lines exactly."""
     lines, out, done = lines_of(text), list[str](), 0
     for hunk in hunks:
         for offset, line in enumerate(hunk.old):
@@ -161,9 +161,9 @@ def applied(hunks: Sequence[Hunk], text: str) -> str:
             if actual != line:
                 shown = "the end" if actual is None else repr(actual.strip()[:80])
                 number = hunk.at + offset + 1
-                raise BadWrongAnswer(f"{hunk} does not apply: line {number} is {shown}, not {line.strip()[:80]!r}")
+                raise BadEdit(f"{hunk} does not apply: line {number} is {shown}, not {line.strip()[:80]!r}")
         if not 0 <= hunk.at <= len(lines):
-            raise BadWrongAnswer(f"{hunk} does not apply: it begins after line {hunk.at}, and there are {len(lines)}")
+            raise BadEdit(f"{hunk} does not apply: it begins after line {hunk.at}, and there are {len(lines)}")
         out += [*lines[done : hunk.at], *hunk.new]
         done = hunk.at + len(hunk.old)
     return "".join([*out, *lines[done:]])
@@ -172,7 +172,7 @@ def applied(hunks: Sequence[Hunk], text: str) -> str:
 def moved(hunks: Sequence[Hunk], text: str) -> str:
     """The text after all hunks, each at the only place after the hunk before it that has its old lines.
 
-    If there is none, with less and less context. Raises BadWrongAnswer for a hunk that fits no place, or several.
+    If there is none, with less and less context. Raises BadEdit for a hunk that fits no place, or several.
     """
     lines, out, done = lines_of(text), list[str](), 0
     for hunk in hunks:
@@ -190,5 +190,5 @@ def _place(hunk: Hunk, lines: Sequence[str], start: int) -> tuple[int, Sequence[
         if old and len(places) == 1:
             return places[0], old, new
         if places:
-            raise BadWrongAnswer(f"{hunk} fits {len(places)} places: edit it by hand")
-    raise BadWrongAnswer(f"{hunk} no longer fits: the lines that it changes have changed")
+            raise BadEdit(f"{hunk} fits {len(places)} places: edit it by hand")
+    raise BadEdit(f"{hunk} no longer fits: the lines that it changes have changed")
