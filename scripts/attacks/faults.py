@@ -35,7 +35,7 @@ for what, edit, words in (
     ("local memory beyond its end", inside("float s[8]; for (int k = 0; k < 8; ++k) s[k] = a[i]; s[n + 4000000] = 1.0f; c[i] = s[n % 8] + b[i];"), "sim=out_of_bounds"),
 ):  # fmt: skip
     attack("stray access", "vector_add", words, edit, what=what)
-attack("stray access", "transpose_v3", "out_of_bounds", ("if (r < rows && c + k < cols)", "if (r < rows || c + k < cols)"), what="a tile that sticks out")  # fmt: skip
+attack("stray access", "transpose_v4", "out_of_bounds", ("if (r < rows && c + k < cols)", "if (r < rows || c + k < cols)"), what="a tile that sticks out")  # fmt: skip
 attack("stray access", "reduce_v3", "out_of_bounds", ("dst[blockIdx.x] = partial[0];", "dst[blockIdx.x + (m == 1)] = partial[0];"), what="a scratch array that is too short")  # fmt: skip
 
 for what, new in {
@@ -65,7 +65,7 @@ for what, new in {
     attack("hangs", "vector_add", words, inside(f"{RIGHT} {new}"), *edits, what=what)
 attack("hangs", "vector_add", "wrong", inside("for (int k = 0; k < 10; k += n < 0) c[i] = 0.0f;"), what="a counter that stands still")  # fmt: skip
 attack("hangs", "reduce_v3", "sim=timeout", ("s > 0; s /= 2", "s >= 0; s /= 2"), what="a step of zero for ever")
-attack("hangs", "transpose_v3", "sim=timeout", ("    __syncthreads();\n", "    if (threadIdx.y < 4)\n        __syncthreads();\n    while (threadIdx.y >= 4 && x[0] == x[0])\n        asm volatile(\"\");\n"), what="half of a block at a barrier")  # fmt: skip
+attack("hangs", "transpose_v4", "sim=timeout", ("    __syncthreads();\n", "    if (threadIdx.y < 4)\n        __syncthreads();\n    while (threadIdx.y >= 4 && x[0] == x[0])\n        asm volatile(\"\");\n"), what="half of a block at a barrier")  # fmt: skip
 
 for what, words, *edits in (
     ("240 KB of static shared memory", "sim=compile_error", inside("__shared__ float s[60000]; s[threadIdx.x] = a[i]; c[i] = s[threadIdx.x] + b[i];")),

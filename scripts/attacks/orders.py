@@ -56,10 +56,10 @@ for what, stored, tree in (
     attack("schedule", "reduce_v3", "sim=race", (STORED, stored), (TREE, tree), what=what)
 attack("schedule", "reduce_v3", "sim=race", ("partial[t] += partial[t + s];\n", "partial[t] += partial[t + s];\n        if (s <= 32)\n            continue;\n"), what="no barrier among the last 32")  # fmt: skip
 attack("schedule", "reduce_v3", "sim=race", (STORED, STORED.replace("    __syncthreads();\n", "")), what="no barrier before the tree")  # fmt: skip
-attack("schedule", "transpose_v3", "sim=race", ("    __syncthreads();\n", ""), what="no barrier before the columns")
+attack("schedule", "transpose_v4", "sim=race", ("    __syncthreads();\n", ""), what="no barrier before the columns")
 attack(
     "schedule",
-    "transpose_v3",
+    "transpose_v4",
     "sim=race",
     ("    __syncthreads();\n", "    __syncwarp();\n"),
     what="a warp's barrier for a block's",

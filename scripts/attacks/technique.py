@@ -21,7 +21,7 @@ for what, *edits in (
 
 LAST = "    if (threadIdx.x == 0)\n        last = draw_ticket(sums, sum) == gridDim.x - 1;\n"
 attack("technique by padding", "reduce_v10", "sim=technique", ("// launch reduce_v10(x, sums, out, n)", "// zero out\n// launch reduce_v10(x, sums, out, n)"), (LAST, "    if (threadIdx.x == 0)\n        atomicAdd(out, sum);\n    return;\n"), what="atomics alone")  # fmt: skip
-attack("technique by padding", "transpose_v3", "sim=technique", ("float tile[TILE][TILE + 1];", "float tile[TILE][TILE];"), what="no padding, and other banks")  # fmt: skip
+attack("technique by padding", "transpose_v4", "sim=technique", ("float tile[TILE][TILE + 1];", "float tile[TILE][TILE];"), what="no padding, and other banks")  # fmt: skip
 attack("technique by padding", "gemv", "sim=technique", ("sum[r] = add_products(a[r][u], v, sum[r]);", "sum[r] = add_products(make_uint4(*(const unsigned*)(a8[r] + start + 32 * u + lane), a[r][u].y, a[r][u].z, a[r][u].w), v, sum[r]);"), what="each row is read once more")  # fmt: skip
 attack("technique by padding", "elementwise_pack", "sim=technique", ("        u.whole = reinterpret_cast<const uint4*>(a)[i];\n", "        for (int k = 0; k < 4; ++k)\n            u.pair[k] = reinterpret_cast<const __half2*>(a)[4 * i + k];\n"), what="one array in pieces")  # fmt: skip
 attack("technique by padding", "reduce_v10", "sim=technique", ("// launch reduce_v10(x, sums, out, n)", "// zero out\n// launch reduce_v10(x, sums, out, n)"), (LAST, "    if (threadIdx.x == 0) {\n        sums[blockIdx.x] = sum;\n        atomicAdd(out, sum);\n    }\n    return;\n"), what="atomics, and a store that nobody reads")  # fmt: skip

@@ -38,14 +38,14 @@ def test_comments_and_spaces_change_no_record(tmp_path):
 
 def test_a_tile_alone_has_one_load_in_flight_and_eight_elements_a_thread_have_eight():
     size = {"rows": 64, "cols": 64}
-    one, eight = counted("transpose_v2", **size), counted("transpose_v3", **size)
+    one, eight = counted("transpose_v2", **size), counted("transpose_v4", **size)
     assert (len(one.warps), len(eight.warps)) == (8, 16)
     assert (most_in_flight(one.warps[0]), most_in_flight(eight.warps[0])) == (1, 8)
     assert [warp.kinds.count("b") for warp in (*one.warps, *eight.warps)] == [1] * 24
 
 
 def test_every_load_and_store_of_a_warp_is_in_its_path():
-    warp = counted("transpose_v3", rows=64, cols=64).warps[3]
+    warp = counted("transpose_v4", rows=64, cols=64).warps[3]
     assert {kind: warp.kinds.count(kind) for kind in "lwrs"} == {"l": 8, "w": 8, "r": 8, "s": 8}
     assert set(warp.kinds) <= set(KINDS)
     assert all(warp.kinds[began] == "l" and warp.kinds[ended] == "w" for began, ended in warp.spans)

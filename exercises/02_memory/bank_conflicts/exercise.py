@@ -5,7 +5,7 @@ WIDE = Values(exact_low=-(2**24) + 1, exact_high=2**24 - 1)
 
 EXERCISE = Exercise(
     name="bank_conflicts",
-    order=207,
+    order=209,
     idea="find and remove a 2-way, an 8-way and a 32-way conflict",
     minutes=40,
     after=("vector_add",),

@@ -1,13 +1,13 @@
-// transpose_v3: out is x with rows and columns exchanged, without bank conflicts, and with enough loads in flight.
+// transpose_v4: out is x with rows and columns exchanged, without bank conflicts, and with enough loads in flight.
 //
 // A block of 512 threads moves a tile of 64 x 64 floats: 8 elements for each thread.
 
 #define TILE 64 // rows and columns of a tile
 #define STEP 8  // rows that the block reads at once: 512 threads, 64 in a row
 
-// launch transpose_v3(x, out, rows, cols): grid=(cdiv(cols, TILE), cdiv(rows, TILE)) block=(TILE, STEP)
+// launch transpose_v4(x, out, rows, cols): grid=(cdiv(cols, TILE), cdiv(rows, TILE)) block=(TILE, STEP)
 
-extern "C" __global__ void transpose_v3(const float* x, float* out, int rows, int cols)
+extern "C" __global__ void transpose_v4(const float* x, float* out, int rows, int cols)
 {
     // One word of padding for each row: going down a column is a stride of 65 words, and 65 % 32 is 1.
     __shared__ float tile[TILE][TILE + 1];

@@ -4,8 +4,8 @@ from grader import Array, Exercise, Expect, Target, Values, Work
 WIDE = Values(exact_low=-(2**24) + 1, exact_high=2**24 - 1)
 
 EXERCISE = Exercise(
-    name="transpose_v3",
-    order=206,
+    name="transpose_v4",
+    order=207,
     idea="padding against bank conflicts; several elements per thread",
     minutes=40,
     after=("transpose_v2",),

@@ -1,9 +1,9 @@
 // expect: crash
 // Loads of four floats, whatever the number of columns: only where it is a multiple of 4 are rows aligned.
 
-// launch transpose_v3(x, out, rows, cols): grid=(cdiv(cols, 64), cdiv(rows, 64)) block=256
+// launch transpose_v4(x, out, rows, cols): grid=(cdiv(cols, 64), cdiv(rows, 64)) block=256
 
-extern "C" __global__ void transpose_v3(const float* x, float* out, int rows, int cols)
+extern "C" __global__ void transpose_v4(const float* x, float* out, int rows, int cols)
 {
     __shared__ float tile[64][65];
     int t = threadIdx.x;
