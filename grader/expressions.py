@@ -46,16 +46,24 @@ class ExpressionError(ValueError):
 
 
 def evaluate(
-    text: str, names: Mapping[str, Number], *, refused: Mapping[str, str] | None = None, suggest: bool = True
+    text: str,
+    names: Mapping[str, Number],
+    *,
+    refused: Mapping[str, str] | None = None,
+    suggest: bool = True,
+    functions: Mapping[str, Callable[..., Number]] | None = None,
+    exact_division: bool = False,
 ) -> Number:
     """The value of ``text``: an int, or a float if one is involved.
 
     ``refused`` has names that exist but cannot be used here, each with its reason ("is an array, not a number").
     ``suggest`` adds a similar name to the error for an unknown one, which takes a while with many names.
+    ``functions`` are known besides those of this module. With ``exact_division``, ``/`` divides as on paper: 3/4 is
+    0.75.
     Raises ExpressionError.
     """
     text = text.strip()
-    scope = _Scope(text, names, refused or {}, suggest)
+    scope = _Scope(text, names, refused or {}, suggest, {**_FUNCTIONS, **(functions or {})}, exact_division)
     try:
         return _value(_parse(text), scope)
     except RecursionError:
@@ -251,6 +259,8 @@ class _Scope:
     names: Mapping[str, Number]
     refused: Mapping[str, str]
     suggest: bool
+    functions: Mapping[str, Callable[..., Number]]
+    exact_division: bool
 
     def error(self, message: str, node: ast.expr, hint: str = "") -> ExpressionError:
         return ExpressionError(message, text=self.text, position=node.col_offset, hint=hint)
@@ -269,8 +279,8 @@ class _Scope:
     def unknown_function(self, name: str, node: ast.expr) -> ExpressionError:
         if name == "sizeof":
             return self.error(f"{_place(node, self.text)} is not a type that sizeof knows here", node)
-        message = f"{_place(node, self.text)} calls {name!r}; the functions are {', '.join(_FUNCTIONS)}"
-        return self.error(message, node, did_you_mean(name, _FUNCTIONS))
+        message = f"{_place(node, self.text)} calls {name!r}; the functions are {', '.join(self.functions)}"
+        return self.error(message, node, did_you_mean(name, self.functions))
 
 
 _REASONS: Mapping[type[Exception], str] = {
@@ -302,16 +312,18 @@ def _compute(node: ast.expr, scope: _Scope) -> Number:
             return value
         case ast.Name(id=name) if name in scope.names:
             return scope.names[name]
-        case ast.Name(id=name) if name in _FUNCTIONS:
+        case ast.Name(id=name) if name in scope.functions:
             raise scope.error(f"{_place(node, scope.text)} is a function without its arguments", node)
         case ast.Name(id=name):
             raise scope.unknown_name(name, node)
         case ast.UnaryOp(op=op, operand=operand):
             return _OPERATORS[type(op)](_value(operand, scope))
+        case ast.BinOp(left=left, op=ast.Div(), right=right) if scope.exact_division:
+            return _value(left, scope) / _value(right, scope)
         case ast.BinOp(left=left, op=op, right=right):
             return _OPERATORS[type(op)](_value(left, scope), _value(right, scope))
-        case ast.Call(func=ast.Name(id=name), args=args) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](*(_value(argument, scope) for argument in args))
+        case ast.Call(func=ast.Name(id=name), args=args) if name in scope.functions:
+            return scope.functions[name](*(_value(argument, scope) for argument in args))
         case ast.Call(func=ast.Name(id=name)):
             raise scope.unknown_function(name, node)
     raise AssertionError(f"{type(node).__name__} passed _is_arithmetic")

@@ -38,8 +38,8 @@ class Course:
 class CourseExercise:
     """One exercise with its folder. ``chapter`` is the parent folder ("04_reduction"), "" in a plain folder.
 
-    ``stub``, ``statement``, ``hints`` and ``interview`` are paths whether or not the file exists; `solution` and
-    `host_file` are None if it does not.
+    ``stub``, ``statement``, ``hints``, ``interview`` and ``interview_numbers`` are paths whether or not the file
+    exists; `solution` and `host_file` are None if it does not.
     """
 
     exercise: Exercise
@@ -77,6 +77,11 @@ class CourseExercise:
     @property
     def interview(self) -> Path:
         return self.folder / "interview.md"
+
+    @property
+    def interview_numbers(self) -> Path:
+        """Generators of numeric questions."""
+        return self.folder / "interview.toml"
 
     @property
     def solution(self) -> Path | None:

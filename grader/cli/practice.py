@@ -38,8 +38,9 @@ from grader.practice.history import (
     progress,
 )
 from grader.practice.moved import old_here, old_step, refuse_old
-from grader.practice.pages import hints_in, questions_in
+from grader.practice.pages import hints_in
 from grader.practice.progress import local_day
+from grader.practice.questions import questions_in
 from grader.practice.standings import (
     PlacedExercise,
     moved_sentences,

@@ -16,6 +16,7 @@ from grader.dev.grading import CourseGrader
 from grader.dev.ladders import ladder_problems, ladders
 from grader.dev.move import version_problems
 from grader.dev.paths import path_report
+from grader.dev.questions import question_problems
 from grader.dev.report import CheckReport, Problem
 from grader.dev.slices import LEFT, StoredResults, slice_of
 from grader.dev.static import fact_problems, form_problems, source_problems, text_problems
@@ -95,6 +96,7 @@ def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = Fals
             problems.append(Problem(place, "the course has solutions, but none of this exercise"))
         broken, advice, counts = form_problems(entry)
         problems.extend((*source_problems(entry), *text_problems(entry), *broken, *fact_problems(entry)))
+        problems.extend(question_problems(entry))
         graded = [wait() for wait in running]
         for backend_verdicts in graded:
             problems.extend(verdict_problems(entry, backend_verdicts))

@@ -18,9 +18,10 @@ from grader.catalog.courses import CourseExercise
 from grader.counters import HEADINGS, HOST_COUNTERS, KERNEL_COUNTERS
 from grader.errors import UsageError
 from grader.exercise import Size
-from grader.expressions import ExpressionError, did_you_mean, evaluate
+from grader.expressions import did_you_mean
 from grader.gpus.models import simulable
 from grader.text import listed, number
+from grader.typed_numbers import typed_rounding, typed_value
 from grader.verdict import COUNTED, Prediction, Verdict
 
 MODELLED = frozenset({"modelled_overlap"})
@@ -31,11 +32,6 @@ _ON_REQUEST = {
     "occupancy": "occupancy", "registers": "occupancy", "spill_bytes": "occupancy", "grid_growth": "grid_growth",
 }  # fmt: skip
 """Counters that take time, and the counter that an exercise has to expect something of."""
-
-_INTEGER = re.compile(r"(?<![\w.])\d+(?![\w.])")
-_BYTES = re.compile(r"([\d.]+)\s*([KMG])iB")  # as reports print them
-_DECIMAL = re.compile(r"-?\d*\.(?P<digits>\d+)(?:e(?P<exponent>[+-]?\d{1,3})|\s*(?P<unit>[KMG])iB)?", re.IGNORECASE)
-_GROUPED = re.compile(r"\d{1,3}(?:[ ,]\d{3})+")  # as people write large numbers, and as statements print them
 
 
 def read_predictions(pairs: Iterable[tuple[str, str]], entry: CourseExercise) -> tuple[Prediction, ...]:
@@ -71,7 +67,7 @@ def _read(text: str, value: str, entry: CourseExercise) -> Prediction:
     size = entry.exercise.simulated
     if per and not _value(per, size):
         raise _refused(f"{per!r} is 0, and nothing can be counted per that")
-    return Prediction(counter, per, _value(value, size), rounding=_rounding(value))
+    return Prediction(counter, per, _value(value, size), rounding=typed_rounding(value))
 
 
 def _name(text: str) -> str:
@@ -85,26 +81,13 @@ def _refused(message: str, hint: str = "") -> UsageError:
 
 def _value(text: str, size: Size) -> float:
     """A number, or arithmetic with the sizes: ``2^20``, ``4 MiB``, ``8*n``, ``cdiv(n, 256)``; ``1/8`` is 0.125."""
+    value = typed_value(text, size)
+    if value is not None:
+        return value
     text = text.strip()
-    powers = re.sub("[ ,]", "", text) if _GROUPED.fullmatch(text) else text.replace("^", "**")
-    powers = _BYTES.sub(lambda amount: f"{amount[1]}*2**{10 * ' KMG'.index(amount[2])}", powers)
-    for form in (_INTEGER.sub(r"\g<0>.0", powers), powers):  # cdiv takes integers alone
-        try:
-            return float(evaluate(form, dict(size)))
-        except ExpressionError:
-            continue
     name = next(iter(size))
     hint = f"it is a number, 2^18, 4 MiB, or arithmetic with {listed(size)}, such as 8*{name} or {name}/32"
     raise _refused(f"{text!r} is not a value", hint)
-
-
-def _rounding(text: str) -> float:
-    """Half a unit of the last digit of a number with a decimal point: 0.005 for ``0.18``, 50 000 for ``8.3e6``."""
-    typed = _DECIMAL.fullmatch(text.strip())
-    if not typed:
-        return 0.0
-    unit = 2.0 ** (10 * " KMG".index(typed["unit"])) if typed["unit"] else 1.0
-    return 0.5 * unit * 10.0 ** (int(typed["exponent"] or 0) - len(typed["digits"]))
 
 
 def compared(predictions: Sequence[Prediction], entry: CourseExercise, verdict: Verdict) -> tuple[Prediction, ...]:

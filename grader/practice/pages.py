@@ -1,11 +1,9 @@
-"""Pages of an exercise that are shown in parts: the hints of ``hints.md``, the questions of ``interview.md``."""
+"""Pages of an exercise that are shown in parts: the hints of ``hints.md``, and the lines of any page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-
-from grader.frozen import dataclass
 
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _STARTS = (re.compile(r"##\s.*"), re.compile(r"\d+[.)]\s+"))
@@ -16,7 +14,7 @@ def hints_in(markdown: str) -> tuple[str, ...]:
     """Return every hint as Markdown, without its heading or number; a text without either is a single hint."""
     for start in _STARTS:
         parts: list[list[str]] = [[]]
-        for line, in_code in _lines(markdown):
+        for line, in_code in lines_of(markdown):
             if not in_code and start.match(line):
                 parts.append([])
             parts[-1].append(line)
@@ -26,28 +24,9 @@ def hints_in(markdown: str) -> tuple[str, ...]:
     return (whole,) if whole else ()
 
 
-def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
+def lines_of(markdown: str) -> Iterator[tuple[str, bool]]:
     """Yield each line, and whether it is in a code block."""
     in_code = False
     for line in markdown.splitlines():
         in_code ^= bool(_FENCE.match(line))
         yield line, in_code
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question and its answer, both Markdown."""
-
-    text: str
-    answer: str
-
-
-def questions_in(markdown: str) -> tuple[Question, ...]:
-    """Return every question in order; the text before the first question is ignored."""
-    sections: list[tuple[str, list[str]]] = []
-    for line, in_code in _lines(markdown):
-        if not in_code and line.startswith("## "):
-            sections.append((line[3:].strip(), []))
-        elif sections and (in_code or line.strip() != "### Answer"):
-            sections[-1][1].append(line)
-    return tuple(Question(text, "\n".join(lines).strip()) for text, lines in sections)

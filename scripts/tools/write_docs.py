@@ -16,10 +16,12 @@ from ladders import pages_with_pictures
 from markdown_check import ROOT, findings, pages
 from measured import measured_pages
 from ptx_forms import ptx_forms
+from question_functions import questions_page
 from standin_names import standin_names
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/ptx-forms.md": ptx_forms, "docs/standin.md": standin_names, "docs/verdicts.md": verdicts_page,
+    "docs/interview-questions.md": questions_page,
 }  # fmt: skip
 """Every generated page, and what makes its text."""
 

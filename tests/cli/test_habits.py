@@ -18,8 +18,8 @@ from grader.cli.grading import ladder_points
 from grader.gpus.models import simulable
 from grader.output import Screen
 from grader.practice.history import key_of, next_after, progress, recorder
-from grader.practice.pages import questions_in
 from grader.practice.progress import Run, now
+from grader.practice.questions import questions_in
 from grader.verdict import Measurement, Roof, Verdict
 
 EXERCISE_PY = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.catalog.exercises import load_catalog
-from grader.practice.pages import Question, hints_in, questions_in
+from grader.practice.pages import hints_in
 
 
 @pytest.mark.parametrize(
@@ -33,17 +33,3 @@ def test_every_hint_of_the_course_is_a_section_that_says_something(one):
     text = one.hints.read_text(encoding="utf-8")
     headings = [line for line in text.splitlines() if line.startswith("## ")]
     assert len(hints_in(text)) == len(headings) >= 2
-
-
-def test_questions_are_headings_and_answers_stand_below_them():
-    page = "# Page\n\nFor you.\n\n## Why?\n\n### Answer\n\nBecause.\n\n## How?\n\n### Answer\n\nSo.\n"
-    assert questions_in(page) == (Question("Why?", "Because."), Question("How?", "So."))
-
-
-def test_heading_inside_of_code_is_no_question():
-    page = "## Why?\n\n### Answer\n\n```c\n## 1\n```\n"
-    assert questions_in(page) == (Question("Why?", "```c\n## 1\n```"),)
-
-
-def test_page_without_questions_has_none():
-    assert questions_in("Nothing.\n") == ()
