@@ -55,6 +55,27 @@ def ticket(fence: str, last: str) -> str:
     return body(TICKET.format(fence=fence, last=last), PARTS)
 
 
+HANDED_ON = """if (t == 0) {{
+  unsigned b = blockIdx.x, seen = b > 0;
+  int before = 0;
+  {wait}
+  for (int k = 0; k < 64; k++) before += in[i + k];
+  {store}
+  if (b == gridDim.x - 1) *sum = before;
+}}"""
+SEES = f"while (seen && *(volatile unsigned*)ticket < b) ; {FENCE} if (b) before = ((volatile int*)parts)[b - 1];"
+PAIR = """int there = 0;
+while (b && !there) asm volatile("ld.volatile.global.v2.s32 {%0, %1}, [%2];"
+                                 : "=r"(before), "=r"(there) : "l"(parts + 2 * b - 2) : "memory");"""
+PAIR_STORED = 'asm volatile("st.volatile.global.v2.s32 [%0], {%1, %2};" :: "l"(parts + 2 * b), "r"(before), "r"(1));'
+
+
+def handed_on(fence: str, flag: str = "*(volatile unsigned*)ticket = b + 1;") -> str:
+    """Each block adds its sum to that of the block before it; ``flag`` says that this is done."""
+    store = f"((volatile int*)parts)[b] = before; {fence} {flag}"
+    return body(HANDED_ON.format(wait=SEES, store=store), PARTS)
+
+
 BY_ATOMIC = "atomicAdd(ticket, 1) == gridDim.x - 1"
 
 WRONG = {
@@ -70,6 +91,8 @@ WRONG = {
         FENCE, "(*(volatile unsigned*)ticket = *(volatile unsigned*)ticket + 1) == gridDim.x"
     ),
     "the last block by a ticket, without a fence": ticket("", BY_ATOMIC),
+    "a sum handed on by two volatile stores without a fence": handed_on(""),
+    "a sum handed on by an atomic without a fence": handed_on("", "atomicAdd(ticket, 1);"),
     "the last block by a ticket, behind a fence that never runs": ticket(f"if (n < 0) {FENCE}", BY_ATOMIC),
 }
 
@@ -84,6 +107,9 @@ RIGHT = {
         "do { seen = old; old = atomicCAS(sum, seen, seen + s[0]); } while (old != seen); }",
     ),
     "the last block by a ticket": ticket(FENCE, BY_ATOMIC),
+    "a sum handed on by two volatile stores": handed_on(FENCE),
+    "a sum handed on by an atomic": handed_on(FENCE, "atomicAdd(ticket, 1);"),
+    "a sum and its flag in one store": body(HANDED_ON.format(wait=PAIR, store=PAIR_STORED), PARTS),
 }  # fmt: skip
 
 
@@ -91,7 +117,7 @@ def total(source: str, order: Order) -> Ran:
     zero = np.zeros(BLOCKS, np.int32)
     arrays: Mapping[str, Array] = {"in": INPUT, "sum": zero[:1]}
     if "parts" in source:
-        arrays = {**arrays, "parts": zero, "ticket": zero[:1].astype(np.uint32)}
+        arrays = {**arrays, "parts": np.zeros(2 * BLOCKS, np.int32), "ticket": zero[:1].astype(np.uint32)}
     return run(source, arrays, N, grid=BLOCKS, block=THREADS, order=order)
 
 

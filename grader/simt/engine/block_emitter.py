@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grader.simt.engine import findings
+from grader.simt.engine import findings, store_buffer
 from grader.simt.engine.blocks import Op, cost
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, SWITCH_AFTER, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
@@ -50,11 +50,18 @@ class BlockEmitter(OperandEmitter):
             self.jump(self.block.index + 1, self.block_mask)
 
     def _switch(self) -> None:
-        """After an access whose result depends on the order of warps: let others run, if this run's order says so."""
+        """After an access that depends on the order of warps: let others run, if this run's order says so.
+
+        After a store or an atomic without a result, only if it overtook a buffered store.
+        """
         self._store_registers()
         f, after = self.f, self.block.index + 1
         left = WORKER.load(f, self.worker, "switches")
-        here = WORKER.load(f, self.worker, "switch_after").eq(SWITCH_AFTER[self.block.ends_in])
+        if self.block.ends_in == "store":
+            least = f.const(I32, int(self.block.ops[-1].instruction.opcode == "st"))
+            here = f.call(store_buffer.overtake(f.module), self.worker, self.warp, least)
+        else:
+            here = WORKER.load(f, self.worker, "switch_after").eq(SWITCH_AFTER[self.block.ends_in])
         with f.if_(here & left.ne(0)):
             WORKER.store(f, self.worker, "switches", left - 1)
             self._enqueue(after, self.block_mask)

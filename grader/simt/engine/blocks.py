@@ -65,7 +65,7 @@ class Block:
     index: int
     ops: list[Op] = field(default_factory=list)
     live_out: frozenset[str] = frozenset()
-    ends_in: str = ""  # "load" or "atomic" after which other warps may run, in an adversarial run
+    ends_in: str = ""  # "load", "atomic" or "store" after which other warps may run, in an adversarial run
 
     @property
     def is_sync(self) -> bool:
@@ -143,8 +143,8 @@ def _cut(flat: Flat, adversarial: bool) -> tuple[list[Block], dict[str, int]]:
         if "sync" in op.form.tags:
             fresh()
         blocks[-1].ops.append(op)
-        if adversarial and sees_others(op):
-            blocks[-1].ends_in = "load" if op.instruction.opcode == "ld" else "atomic"
+        if adversarial and is_strong(op):
+            blocks[-1].ends_in = ENDS_IN.get(op.instruction.opcode, "store")
             fresh()
         if op.form.tags & ENDS or len(blocks[-1].ops) >= LONGEST:
             fresh()
@@ -159,17 +159,14 @@ def _cut(flat: Flat, adversarial: bool) -> tuple[list[Block], dict[str, int]]:
 
 STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel"})
 
+ENDS_IN = {"ld": "load", "atom": "atomic"}
+
 
 def is_strong(op: Op) -> bool:
     """Whether this is an atomic, volatile or relaxed access."""
     return op.instruction.opcode in ("atom", "red") or (
         "memory" in op.form.tags and bool(STRONG & set(op.instruction.modifiers))
     )
-
-
-def sees_others(op: Op) -> bool:
-    """Whether the read value depends on the order in which threads run, although there is no race."""
-    return is_strong(op) and op.instruction.opcode in ("ld", "atom")
 
 
 COSTS = {"memory": 32, "barrier": 16, "sync": 16, "slow": 64, "object": 64, "special": 16, "matrix": 256}

@@ -174,7 +174,7 @@ ROW = 128
 FENCES_BYTES = 33 * ROW
 """Per block: for each warp a row of the clocks that its last fence covers; and one row for all fences together."""
 
-SWITCH_AFTER = {"": 0, "load": 1, "atomic": 2}
+SWITCH_AFTER = {"": 0, "load": 1, "atomic": 2, "store": 3}
 """The accesses after which a warp lets others run, in an adversarial run."""
 
 READ_MARK, WRITE_MARK = 1, 2
@@ -199,8 +199,11 @@ COPY_QUEUE_BYTES = COPY_QUEUE.size + COPY_SLOTS * COPY.size
 
 HELD = Layout([("place", I64, 32), ("value", I64, 32), ("lanes", I32), ("bytes", I32)])
 """A buffered store of one element per lane: host address and value."""
-STORE_BUFFER = Layout([("count", I32)])
-"""Per warp, in an adversarial run (see `grader.simt.engine.store_buffer`); its slots follow."""
+STORE_BUFFER = Layout([("count", I32), ("oldest", I32)])
+"""Per warp, in an adversarial run (see `grader.simt.engine.store_buffer`); its slots follow.
+
+``oldest``: slots of the oldest instruction.
+"""
 HELD_SLOTS = 16
 STORE_BUFFER_BYTES = STORE_BUFFER.size + HELD_SLOTS * HELD.size
 

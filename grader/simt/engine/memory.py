@@ -335,7 +335,8 @@ class _Request:
         align = self.bits // 8
         if self.shape.late:
             value = f.load(kind, slot, align=4 * self.bits).resize(I64)
-            f.call(store_buffer.hold(f.module), self.worker, self.warp, places, value, group, f.const(I32, align))
+            f.call(store_buffer.hold(f.module), self.worker, self.warp, places, value, group,
+                   f.const(I32, align), f.const(I32, i))  # fmt: skip
         elif self.bits < 32:
             self._by_lane(places, slot, group)
         elif self.kind == "load":

@@ -242,7 +242,7 @@ class OperandEmitter(Emitter):
     def drain_stores(self) -> None:
         """In an adversarial run, write the warp's buffered stores to memory."""
         if self.g.adversarial:
-            self.f.call(store_buffer.drain(self.f.module), self.worker, self.warp)
+            self.f.call(store_buffer.drain(self.f.module), self.worker, self.warp, self.f.const(I32, 0))
 
     def fence(self, scope: str) -> None:
         self.drain_stores()

@@ -51,11 +51,18 @@ class Order:
     """An order in which a launch's warps, blocks and stores take effect; a GPU may choose any of them."""
 
     adversarial: bool = False
-    switch_after: str = ""  # "load" or "atomic": the volatile, relaxed or atomic accesses after which others run
+    switch_after: str = (
+        ""  # "load", "atomic" or "store": the volatile, relaxed or atomic accesses after which others run
+    )
 
 
 USUAL = Order()
-ADVERSARIAL = {"reversed": Order(True), "after_loads": Order(True, "load"), "after_atomics": Order(True, "atomic")}
+ADVERSARIAL = {
+    "reversed": Order(True),
+    "after_loads": Order(True, "load"),
+    "after_atomics": Order(True, "atomic"),
+    "after_stores": Order(True, "store"),
+}
 ORDERS = {"usual": USUAL, **ADVERSARIAL}
 
 

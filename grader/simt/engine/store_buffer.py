@@ -3,7 +3,7 @@
     store ─▶ buffer, in order ─▶ memory     at a fence, a barrier, a `.sync` operation, a lane's end, while it waits
 
 On a GPU other threads may see such stores late, and in another order, until a fence of the storing thread. A thread
-sees its own stores at once.
+sees its own stores at once. In the order that lets others run after stores, later stores overtake the oldest one.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ from contextlib import contextmanager
 
 from grader.simt.engine import ir
 from grader.simt.engine.builder import Builder, generated
-from grader.simt.engine.layout import HELD, HELD_SLOTS, STORE_BUFFER, STORE_BUFFER_BYTES, WARP, WORKER
-from grader.simt.engine.values import I32, I64, PTR, VOID, Value, vec
+from grader.simt.engine.layout import HELD, HELD_SLOTS, STORE_BUFFER, STORE_BUFFER_BYTES, SWITCH_AFTER, WARP, WORKER
+from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 
 ROW = vec(I64)
 
 
-@generated("hold", VOID, PTR, PTR, ROW, ROW, I32, I32)
+@generated("hold", VOID, PTR, PTR, ROW, ROW, I32, I32, I32)
 def hold(module: ir.IRModule, f: Builder) -> None:
-    """hold(worker, warp, host addresses, values, lanes, bytes): buffer a store; a full buffer is drained first."""
-    worker, warp, places, values, lanes, size = f.args
+    """hold(worker, warp, host addresses, values, lanes, bytes, element): buffer a store of the ``element``-th values of
+    an instruction; a full buffer is drained first.
+    """
+    worker, warp, places, values, lanes, size, element = f.args
     buffer = _buffer(f, worker, warp)
+    with f.if_(overtaking(f, worker)):
+        f.call(drain_overlap(module), worker, warp, places, lanes, size, f.const(I32, 0))
     with f.if_(STORE_BUFFER.load(f, buffer, "count").eq(HELD_SLOTS)):
-        f.call(drain(module), worker, warp)
+        f.call(drain(module), worker, warp, f.const(I32, 0))
     count = STORE_BUFFER.load(f, buffer, "count")
     slot = f.at(buffer, count.zext(I64) * HELD.size + STORE_BUFFER.size)
     HELD.store_row(f, slot, "place", places)
@@ -33,14 +37,37 @@ def hold(module: ir.IRModule, f: Builder) -> None:
     HELD.store(f, slot, "lanes", lanes)
     HELD.store(f, slot, "bytes", size)
     STORE_BUFFER.store(f, buffer, "count", count + 1)
+    with f.if_(count.eq(element)):
+        STORE_BUFFER.store(f, buffer, "oldest", count + 1)
 
 
-@generated("drain", VOID, PTR, PTR)
+def overtaking(f: Builder, worker: Value) -> Value:
+    """Whether later stores overtake the oldest one in this run."""
+    return WORKER.load(f, worker, "switch_after").eq(SWITCH_AFTER["store"])
+
+
+@generated("overtake", I1, PTR, PTR, I32)
+def overtake(module: ir.IRModule, f: Builder) -> None:
+    """overtake(worker, warp, least) -> whether an access just overtook a store, in a run where this may happen.
+
+    It writes the buffered stores of all instructions but the oldest; ``least`` is 1 after a store, which is one of
+    these, and 0 after an atomic, which is in memory already.
+    """
+    worker, warp, least = f.args
+    buffer = _buffer(f, worker, warp)
+    count, oldest = (STORE_BUFFER.load(f, buffer, name) for name in ("count", "oldest"))
+    here = overtaking(f, worker) & count.ne(0) & (count - oldest).uge(least)
+    with f.if_(here):
+        f.call(drain(module), worker, warp, oldest)
+    f.ret(here)
+
+
+@generated("drain", VOID, PTR, PTR, I32)
 def drain(module: ir.IRModule, f: Builder) -> None:
-    """drain(worker, warp): write all buffered stores of the warp to memory."""
-    worker, warp = f.args
+    """drain(worker, warp, kept): write the buffered stores of the warp to memory, except for the first ``kept``."""
+    worker, warp, kept = f.args
     changed = f.var(f.const(I32, 0))
-    with _slots(f, worker, warp) as slot:
+    with _slots(f, worker, warp, kept) as slot:
         size = HELD.load(f, slot, "bytes")
         with f.each_lane(HELD.load(f, slot, "lanes")) as lane:
             place = f.pointer(HELD.load(f, slot, "place", lane))
@@ -51,7 +78,8 @@ def drain(module: ir.IRModule, f: Builder) -> None:
                     new = value.resize(kind)
                     changed.set(changed.get() | f.load(kind, place).ne(new).zext(I32))
                     f.store(new, place)
-    STORE_BUFFER.store(f, _buffer(f, worker, warp), "count", 0)
+    for name in ("count", "oldest"):
+        STORE_BUFFER.store(f, _buffer(f, worker, warp), name, kept)
     with f.if_(changed.get().ne(0)):
         for name in ("changes", "global_changes"):
             f.add_to(WORKER.at(f, worker, name), 0, 1)
@@ -73,7 +101,7 @@ def drain_overlap(module: ir.IRModule, f: Builder) -> None:
         known = whole.ne(0).select(same, 0)
         meets.set(meets.get() | (overlap & ~known))
     with f.if_(meets.get().ne(0)):
-        f.call(drain(module), worker, warp)
+        f.call(drain(module), worker, warp, f.const(I32, 0))
 
 
 @generated("forward", ROW, PTR, PTR, ROW, ROW, I32, I32)
@@ -93,8 +121,8 @@ def _buffer(f: Builder, worker: Value, warp: Value) -> Value:
 
 
 @contextmanager
-def _slots(f: Builder, worker: Value, warp: Value) -> Iterator[Value]:
-    """For each buffered store, oldest first."""
+def _slots(f: Builder, worker: Value, warp: Value, kept: Value | int = 0) -> Iterator[Value]:
+    """For each buffered store after the first ``kept``, oldest first."""
     buffer = _buffer(f, worker, warp)
-    with f.loop(STORE_BUFFER.load(f, buffer, "count")) as i:
-        yield f.at(buffer, i.zext(I64) * HELD.size + STORE_BUFFER.size)
+    with f.loop(STORE_BUFFER.load(f, buffer, "count") - kept) as i:
+        yield f.at(buffer, (i + kept).zext(I64) * HELD.size + STORE_BUFFER.size)
