@@ -1,7 +1,7 @@
 """`results.sqlite`: the results of a class, stored as they arrive, and what a teacher decided.
 
     with RunLock(folder), Store.open(folder) as store:      one run at a time; `status` and `override` need no lock
-        store.begin(Basis(...), mixed=False)                refuses to go on under another version
+        store.begin(Basis(...))                             refuses to go on under another version
         store.add(result)                                   on the disk when it returns (synchronous=FULL)
 
     results     every result, older ones too; a submission's newest one counts. ``again``: it is to be graded again
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -64,7 +64,9 @@ class Basis:
 
     warpgrade: str
     course: str  # its version, and a digest of the assigned exercises
-    assignment: str  # a digest of what decides verdicts: exercises, backend, attempts
+    exercises: str
+    backend: str
+    inputs: str  # a digest of the secret that the hidden inputs are made from
 
     def differs(self, other: Basis) -> str:
         """``warpgrade 0.1 became 0.2``, for each difference; "" if there is none."""
@@ -118,9 +120,8 @@ class Store(Closing):
 
     def graded(self) -> frozenset[str]:
         """The keys of submissions that need no grading."""
-        return frozenset(
-            row["submission"] for row in self._rows(f"SELECT * FROM results WHERE {_CURRENT} AND NOT again")
-        )
+        rows = self._rows(f"SELECT submission FROM results WHERE {_CURRENT} AND NOT again")
+        return frozenset(row["submission"] for row in rows)
 
     def add(self, result: Result) -> None:
         """Store a result; it is on the disk when this returns."""
@@ -129,12 +130,6 @@ class Store(Closing):
             places = ", ".join("?" * len(_COLUMNS))
             database.execute(f"INSERT INTO results ({', '.join(_COLUMNS)}) VALUES ({places})", values)
             database.execute("UPDATE deaths SET settled = 1 WHERE submission = ?", (result.submission,))
-
-    def grade_again(self, submissions: Iterable[str]) -> None:
-        """Mark current results for a new grading; until that has ended they count. A killed run remembers it."""
-        with self._written() as database:
-            rows = [(submission,) for submission in submissions]
-            database.executemany(f"UPDATE results SET again = 1 WHERE submission = ? AND {_CURRENT}", rows)
 
     # ------------------------------------------------------------------------------------------------ deaths, overrides
 
@@ -174,22 +169,23 @@ class Store(Closing):
         rows = self._rows("SELECT value FROM meta WHERE key = 'basis'")
         return Basis(**json.loads(rows[0]["value"])) if rows else None
 
-    def begin(self, basis: Basis, *, mixed: bool) -> None:
-        """Go on with this basis. Raises UsageError if results of another one count, unless ``mixed``.
+    def begin(self, basis: Basis, *, mixed: bool = False, again: Collection[str] = ()) -> None:
+        """Go on with this basis, and mark the results of ``again`` for a new grading; until it has ended they count.
 
+        A killed run remembers the marks. Raises UsageError if other results are of another basis, unless ``mixed``.
         Each result says by itself which versions it was made with.
         """
         before = self.basis()
-        if before == basis:
-            return
-        if before is not None and self.graded() and not mixed:
+        if before is not None and before != basis and self.graded() - set(again) and not mixed:
             raise UsageError(
                 f"{self._path} has results that cannot be compared with new ones: {before.differs(basis)}",
                 code="other_version",
-                hint="--again grades everything anew, --mixed goes on and the results say which version each is of",
+                hint="--again grades everything anew; --mixed goes on, and each result says which version it is of",
             )
+        text = json.dumps({field.name: getattr(basis, field.name) for field in fields(basis)})
         with self._written() as database:
-            text = json.dumps({field.name: getattr(basis, field.name) for field in fields(basis)})
+            rows = [(submission,) for submission in again]
+            database.executemany(f"UPDATE results SET again = 1 WHERE submission = ? AND {_CURRENT}", rows)
             database.execute("INSERT OR REPLACE INTO meta VALUES ('basis', ?)", (text,))
 
     # ---------------------------------------------------------------------------------------------------------- SQLite

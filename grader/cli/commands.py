@@ -442,3 +442,44 @@ def init() -> None:
 
     A file that is there is not changed. FOLDER may be new.
     """
+
+
+@command(
+    "classroom_run.run", CLASS_FOLDER,
+    click.option(
+        "--jobs", type=click.IntRange(1, 1024), metavar="N",
+        help="Grade so many at once on the simulator; default: one for each processor. A GPU grades one at a time.",
+    ),
+    click.option("--student", metavar="ID", help="Grade the submissions of this student only."),
+    click.option("--exercise", metavar="NAME", help="Grade the submissions of this exercise only."),
+    click.option("--again", is_flag=True, help="Also grade what has a result; older results stay in the file."),
+    click.option(
+        "--mixed", is_flag=True,
+        help="Go on although warpgrade, the course or the assignment has changed: each result says which it is of.",
+    ),
+    click.option(
+        "--no-sandbox", is_flag=True, help="Grade with your own rights where the kernel has no Landlock."
+    ),
+    AS_JSON, COURSE, group=class_,
+)  # fmt: skip
+def run() -> None:
+    """Grade the collected submissions; a run that was ended goes on where it was.
+
+    Each submission is graded by a process of its own, and its result is stored at once in results.sqlite. End the run
+    with Ctrl-C, or kill it: the next one grades what has no result.
+    """
+
+
+@command("classroom_run.status", CLASS_FOLDER, AS_JSON, COURSE, group=class_)
+def status() -> None:
+    """Say what is graded, what is left, and what needs you."""
+
+
+@command(
+    "classroom_run.override", CLASS_FOLDER, click.argument("student"), click.argument("exercise"),
+    click.option("--points", type=float, required=True, metavar="N", help="Of the assignment's points."),
+    click.option("--reason", required=True, metavar="TEXT", help="Why; it stands in the gradebook."),
+    COURSE, group=class_,
+)  # fmt: skip
+def override() -> None:
+    """Decide the points of one student's exercise yourself."""

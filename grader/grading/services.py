@@ -99,8 +99,12 @@ class Hardware:
         sandbox: bool = True,
         watched: bool = False,
         next_exercise: NextExercise = lambda: ("", ""),
+        threads: int = 0,
     ) -> Request:
-        """The request to grade one file. ``sandbox=False`` runs a host file without Landlock."""
+        """The request to grade one file. ``sandbox=False`` runs a host file without Landlock.
+
+        ``threads`` of the simulator at most; 0: as many as this process may use.
+        """
         here = self.for_exercise(task.entry.exercise)
         task = replace(task, entry=here.with_line(task.form))
         seed = seed if seed is not None else secrets.randbits(SEED_BITS)
@@ -110,7 +114,7 @@ class Hardware:
         simulated = self.wanted != "gpu" and simulable(exercise.requires)
         services = Services(
             oracle=partial(_oracle, entry),
-            simulator=simulator(entry, submission, sandbox=sandbox) if simulated else None,
+            simulator=simulator(entry, submission, sandbox=sandbox, threads=threads) if simulated else None,
             why_no_gpu=here.why_no_gpu,
             target=here._target(exercise.requires),
             device="simulated A100" if simulated else None,
@@ -152,11 +156,11 @@ def simulator(
     entry: CourseExercise, submission: Submission, *, sandbox: bool = True, threads: int = 0,
     pairs: StartPair | None = None,
 ) -> Backend:  # fmt: skip
-    """The simulator for kernels, or for a host file; ``threads`` and ``pairs`` are for the latter."""
+    """The simulator for kernels, or for a host file; ``pairs`` is for the latter."""
     if not submission.exercise.host:
         from grader.backends.sim.session import SimBackend
 
-        return SimBackend()
+        return SimBackend(threads=threads)
     from grader.backends.sim.hostfile.backend import HostfileSimBackend
 
     courses = (entry.course.exercises, entry.course.solutions, entry.course.kernels_ref)

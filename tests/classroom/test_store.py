@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -14,7 +15,7 @@ from grader.classroom.store import FILE, Basis, Death, RunLock, Store
 from grader.errors import Unsupported, UsageError
 
 NOW = datetime(2026, 11, 21, 17, 5, tzinfo=UTC)
-BASIS = Basis("0.1.0", "1 (aa)", "bb")
+BASIS = Basis("0.1.0", "1 (aa)", "vector_add", "sim", "bb")
 
 
 def a_result(submission: str = "ada/vector_add/1", verdict: str = "pass", **more) -> Result:
@@ -40,7 +41,7 @@ def test_what_is_stored_is_read_back(tmp_path):
 def test_the_newest_result_counts_and_older_ones_stay(tmp_path):
     with Store.open(tmp_path) as store:
         store.add(a_result(verdict="wrong"))
-        store.grade_again(["ada/vector_add/1"])
+        store.begin(BASIS, again=["ada/vector_add/1"])
         assert store.graded() == frozenset()
         assert [result.verdict for result in store.results()] == ["wrong"]  # until the new one is there
         store.add(a_result(verdict="pass"))
@@ -67,19 +68,18 @@ def test_the_newest_override_counts(tmp_path):
 
 
 def test_another_version_is_refused_unless_it_is_mixed_or_grades_everything_again(tmp_path):
-    other = Basis("0.2.0", "1 (aa)", "bb")
+    other = replace(BASIS, warpgrade="0.2.0")
     with Store.open(tmp_path) as store:
-        store.begin(BASIS, mixed=False)
-        store.begin(other, mixed=False)  # no result yet
-        store.begin(BASIS, mixed=False)
+        store.begin(BASIS)
+        store.begin(other)  # no result yet
+        store.begin(BASIS)
         store.add(a_result())
         with pytest.raises(UsageError, match=r"warpgrade 0\.1\.0 became 0\.2\.0") as refused:
-            store.begin(other, mixed=False)
+            store.begin(other)
         assert refused.value.code == "other_version"
         store.begin(other, mixed=True)
         assert store.basis() == other
-        store.grade_again(["ada/vector_add/1"])
-        store.begin(BASIS, mixed=False)
+        store.begin(BASIS, again=["ada/vector_add/1"])
 
 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path):

@@ -1,0 +1,396 @@
+"""``grade class run``, ``status`` and ``override``: grading a class, with a live table.
+
+What is shown is made from records by pure functions: `table_of_run` of `Watched`, `summary` of results.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.catalog.exercises import Catalog
+from grader.classroom import key
+from grader.classroom.folder import read_class
+from grader.classroom.records import ClassRecord, ClassSubmission, Override, Result
+from grader.classroom.run import NEEDS_A_TEACHER, SET_ASIDE, ClassRun, TaskMaker, Watched, basis_of
+from grader.classroom.store import RunLock, Store
+from grader.cli.course import find, load
+from grader.errors import Unsupported, UsageError
+from grader.expressions import did_you_mean
+from grader.frozen import dataclass
+from grader.output import print_json, print_line, say
+from grader.text import counted, listed, safe
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from grader.classroom.engines.base import Engine
+
+STOPPED = {signal.SIGINT: 130, signal.SIGTERM: 143}
+SCHEMA = "warpgrade/class-run/1"
+LAST = 5  # results in the live table
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of ``grade class run``, as click passes them."""
+
+    folder: Path
+    jobs: int | None = None
+    student: str | None = None
+    exercise: str | None = None
+    again: bool = False
+    mixed: bool = False
+    no_sandbox: bool = False
+    as_json: bool = False
+    courses: tuple[Path, ...] = ()
+
+
+def run(**values: Any) -> int:
+    """Grade what has no result; 0 when nothing is left."""
+    options = RunOptions(**values)
+    catalog = load(options.courses)
+    record = read_class(options.folder, options.courses)
+    chosen = selected(record, options.student, options.exercise)
+    _require_sandbox(options)
+    with RunLock(options.folder), Store.open(options.folder) as store, _stops() as stopped:
+        waiting = _waiting(store, catalog, record, chosen, options)
+        started, before = time.monotonic(), len(store.graded())
+        if waiting:
+            with _engine(options, record) as engine, _view(record, engine, options) as told:
+                _grade(store, engine, catalog, record, waiting, options, told, stopped)
+        document = summary(record, chosen, store, len(store.graded()) - before, time.monotonic() - started)
+    left = document["left"]
+    if options.as_json:
+        print_json(document)
+    else:
+        _print_summary(document, options.folder)
+    return STOPPED[stopped[0]] if left and stopped else 0
+
+
+def _grade(
+    store: Store, engine: Engine, catalog: Catalog, record: ClassRecord, waiting: Sequence[ClassSubmission],
+    options: RunOptions, told: Callable[[Watched, Result | None], None], stopped: Sequence[signal.Signals],
+) -> None:  # fmt: skip
+    secret = key.assignment_key(key.read_key(options.folder), record.assignment.name)
+    maker = TaskMaker(
+        options.folder, record.assignment, secret, _forms(catalog, record), _gpus(catalog, record, engine),
+        tuple(str(course.resolve()) for course in options.courses), not options.no_sandbox,
+    )  # fmt: skip
+    grading = ClassRun(
+        store, engine, maker, basis_of(record.assignment, catalog, secret), waiting,
+        lambda result: told(grading.watched, result),
+    )  # fmt: skip
+    grading.run(lambda: bool(stopped))
+
+
+def _waiting(
+    store: Store, catalog: Catalog, record: ClassRecord, chosen: Sequence[ClassSubmission], options: RunOptions
+) -> list[ClassSubmission]:
+    """What is to be graded. Raises UsageError if the stored results cannot be compared with new ones."""
+    secret = key.assignment_key(key.read_key(options.folder), record.assignment.name)
+    store.begin(
+        basis_of(record.assignment, catalog, secret),
+        mixed=options.mixed,
+        again=[submission.key for submission in chosen] if options.again else (),
+    )
+    graded = store.graded()
+    return [submission for submission in chosen if submission.key not in graded]
+
+
+def selected(record: ClassRecord, student: str | None, exercise: str | None) -> list[ClassSubmission]:
+    """The submissions of assigned exercises, of one student or one exercise. Raises UsageError for an unknown one."""
+    assigned = [one.name for one in record.assignment.exercises]
+    students = sorted({one.student for one in record.submissions} | {one.id for one in record.roster})
+    for what, name, known in (("student", student, students), ("exercise", exercise, assigned)):
+        if name is not None and name not in known:
+            hint = did_you_mean(name, known) or "`grade class status` shows what was collected"
+            raise UsageError(f"this class has no {what} {name!r}", code=f"unknown_{what}", hint=hint)
+    unique = {submission.key: submission for submission in record.submissions}
+    return [
+        one
+        for one in unique.values()
+        if one.exercise in assigned and student in (None, one.student) and exercise in (None, one.exercise)
+    ]
+
+
+def _require_sandbox(options: RunOptions) -> None:
+    from grader.classroom.worker import NO_LANDLOCK, NO_LANDLOCK_HINT
+    from grader.process.sandbox import available
+
+    if not options.no_sandbox and available() == "none":
+        raise Unsupported(NO_LANDLOCK, hint=NO_LANDLOCK_HINT)
+
+
+def _engine(options: RunOptions, record: ClassRecord) -> Engine:
+    from grader.classroom.engines.local import LocalEngine, processors, visible_gpus
+
+    gpus = visible_gpus(record.assignment.backend)
+    if record.assignment.backend == "gpu" and not gpus:
+        hint = (
+            'grade where a GPU is, or write backend = "sim" into assignment.toml; `grade doctor` says what is missing'
+        )
+        raise Unsupported("the assignment's backend is gpu, and this machine has no GPU that can be used", hint=hint)
+    return LocalEngine(options.jobs or processors(), gpus)
+
+
+def _gpus(catalog: Catalog, record: ClassRecord, engine: Engine) -> Mapping[str, int]:
+    """How many GPUs a task of each exercise has for itself."""
+    if not engine.gpus:
+        return {}
+    names = [exercise.name for exercise in record.assignment.exercises]
+    return {name: max(1, find(catalog, name).exercise.gpus) for name in names}
+
+
+def _forms(catalog: Catalog, record: ClassRecord) -> Mapping[str, Sequence[str]]:
+    from grader.catalog.variants import forms
+
+    entries = [find(catalog, exercise.name) for exercise in record.assignment.exercises]
+    return {entry.name: forms(entry.exercise) for entry in entries if entry.exercise.variants}
+
+
+@contextmanager
+def _stops() -> Iterator[list[signal.Signals]]:
+    """Ctrl-C and SIGTERM end the run after what is being stored; a second Ctrl-C ends the process at once."""
+    got: list[signal.Signals] = []
+
+    def stop(number: int, frame: object) -> None:
+        if got:
+            os._exit(STOPPED[got[0]])
+        got.append(signal.Signals(number))
+
+    before = {number: signal.signal(number, stop) for number in STOPPED}
+    try:
+        yield got
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+# ------------------------------------------------------------------------------------------------------------- the view
+
+
+@contextmanager
+def _view(
+    record: ClassRecord, engine: Engine, options: RunOptions
+) -> Iterator[Callable[[Watched, Result | None], None]]:
+    """A function that shows the run: a live table on a terminal, else a line for each result."""
+    submissions = {submission.key: submission for submission in record.submissions}
+    if options.as_json:
+        yield lambda watched, result: None
+    elif not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        print_line(f"{record.assignment.title}: {engine.words}")
+        yield lambda watched, result: _print_result(watched, result, submissions)
+    else:
+        from rich.console import Console
+        from rich.live import Live
+
+        started = time.monotonic()
+        last: deque[str] = deque(maxlen=LAST)
+        title = f"{record.assignment.title}, {engine.words}"
+        with Live(console=Console(highlight=False), auto_refresh=False) as live:
+
+            def show(watched: Watched, result: Result | None) -> None:
+                if result is not None:
+                    last.append(result_words(result, submissions[result.submission]))
+                now = datetime.now().astimezone()
+                table = table_of_run(title, watched, list(last), time.monotonic() - started, now)
+                live.update(table, refresh=True)
+
+            yield show
+
+
+def _print_result(watched: Watched, result: Result | None, submissions: Mapping[str, ClassSubmission]) -> None:
+    if result is not None:
+        words = result_words(result, submissions[result.submission])
+        print_line(f"{watched.done:>{len(str(watched.total))}}/{watched.total}  {words}")
+
+
+def result_words(result: Result, submission: ClassSubmission) -> str:
+    """``ada vector_add  pass 80/80  1.4 s``."""
+    points = "" if result.points is None else f" {result.points:g}/{result.max_points:g}"
+    seconds = (result.ended - result.started).total_seconds()
+    attempts = f", attempt {result.attempts}" if result.attempts > 1 else ""
+    return f"{submission.student} {submission.exercise}  {result.verdict}{points}  {seconds:.1f} s{attempts}"
+
+
+def table_of_run(title: str, watched: Watched, last: Sequence[str], elapsed_s: float, now: datetime) -> RenderableType:
+    """The live table: progress, rate, time left, verdicts, what is in flight, and the last results."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    flying = Table.grid(padding=(0, 2))
+    for one in watched.in_flight:
+        seconds = f"{(now - one.since).total_seconds():.0f} s"
+        attempt = f"attempt {one.attempt}" if one.attempt > 1 else ""
+        cells = (one.submission.student, one.submission.exercise, seconds, attempt)
+        flying.add_row(*(Text(safe(cell)) for cell in cells))
+    bar = ProgressBar(total=watched.total, completed=watched.done, width=40)
+    heading = Text(safe(title), style="bold")
+    words = Text(f"{pace(watched, elapsed_s)}\n{verdict_words(watched.verdicts)}")
+    parts: list[RenderableType] = [heading, bar, words, Text("\nin flight", style="bold"), flying]
+    parts += [Text("\nlast", style="bold"), *(Text(safe(line)) for line in reversed(last))]
+    return Group(*parts)
+
+
+def pace(watched: Watched, elapsed_s: float) -> str:
+    """``57 of 200 graded, 26 a minute, about 6 min left``."""
+    words = f"{watched.done} of {watched.total} graded"
+    if watched.done and elapsed_s > 0:
+        words += f", {60 * watched.done / elapsed_s:.2g} a minute"
+        left_s = (watched.total - watched.done) * elapsed_s / watched.done
+        words += f", about {duration(left_s)} left" if left_s else ""
+    return words + (f"; {counted(watched.deaths, 'worker')} died" if watched.deaths else "")
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``12 min``, ``2.5 h``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def verdict_words(verdicts: Mapping[str, int]) -> str:
+    """``31 pass, 12 wrong, 2 timeout``, the most frequent first."""
+    ordered = sorted(verdicts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count} {word}" for word, count in ordered)
+
+
+# ---------------------------------------------------------------------------------------------------------- the summary
+
+
+def _of(submissions: Sequence[ClassSubmission], results: Sequence[Result]) -> list[Result]:
+    keys = {submission.key for submission in submissions}
+    return [result for result in results if result.submission in keys]
+
+
+ADVICE = {
+    "inconclusive": "its time could not be measured well enough: grade it again on a quiet machine",
+    "error": "the grader failed: the reason stands below",
+    SET_ASIDE: "it ended the worker every time: read the file before you grade it again",
+    "unsupported": "this machine cannot grade it: `grade doctor` says what is missing",
+}
+"""What a teacher reads of results that are not about the submission."""
+
+
+def summary(
+    record: ClassRecord, chosen: Sequence[ClassSubmission], store: Store, graded_now: int, elapsed_s: float
+) -> dict[str, Any]:
+    """What a run or `status` says, as one document. ``left`` also counts what is to be graded again."""
+    results, graded = _of(chosen, store.results()), store.graded()
+    named = {submission.key: submission for submission in chosen}
+    attention = [
+        {
+            "student": named[result.submission].student,
+            "exercise": named[result.submission].exercise,
+            "verdict": result.verdict,
+            "reason": next((found["message"] for found in result.run.get("diagnostics", ())), ""),
+            "advice": ADVICE[result.verdict],
+        }
+        for result in results
+        if result.verdict in NEEDS_A_TEACHER
+    ]
+    return {
+        "schema": SCHEMA,
+        "assignment": record.assignment.name,
+        "submissions": len(named),
+        "graded": len(results),
+        "left": sum(submission not in graded for submission in named),
+        "graded_now": graded_now,
+        "elapsed_s": round(elapsed_s, 3),
+        "verdicts": dict(sorted(Counter(result.verdict for result in results).items())),
+        "for_the_teacher": attention,
+        "remarks": remarks(results),
+    }
+
+
+def remarks(results: Sequence[Result]) -> list[str]:
+    """What makes results hard to compare: unequal GPUs, several versions, no sandbox."""
+    gpus = sorted({result.machine["gpu"] for result in results if result.machine.get("gpu")})
+    some = any(result.machine.get("gpu") for result in results)
+    without = sum("gpu" in result.machine and not result.machine["gpu"] for result in results)
+    versions = sorted({f"{r.versions.get('warpgrade')}, course {r.versions.get('basis')}" for r in results})
+    open_ = sum(result.sandbox == "none" for result in results)
+    said = (
+        (len(gpus) > 1, f"The class was graded on unequal GPUs, so times do not compare: {listed(gpus)}."),
+        (some and without > 0, f"{counted(without, 'result')} could not use a GPU, and others did."),
+        (len(versions) > 1, f"The results are of several versions: {'; '.join(versions)}."),
+        (open_ > 0, f"{counted(open_, 'submission')} ran without a sandbox."),
+    )
+    return [sentence for is_so, sentence in said if is_so]
+
+
+def _print_summary(document: Mapping[str, Any], folder: Path) -> None:
+    print_line(f"{document['graded']} of {counted(document['submissions'], 'submission')} graded: "
+               f"{verdict_words(document['verdicts']) or 'none'}")  # fmt: skip
+    for one in document["for_the_teacher"]:
+        print_line(f"  {one['student']} {one['exercise']}: {one['verdict']}, {one['advice']}")
+        if one["reason"]:
+            print_line(f"      {one['reason']}")
+    for sentence in document["remarks"]:
+        say(sentence)
+    if document["for_the_teacher"]:
+        say(AGAIN.format(folder=folder))
+    if document["left"]:
+        say(f"{document['left']} are left: `grade class run {folder}` grades them, and nothing twice.")
+
+
+AGAIN = (
+    "To grade one again: `grade class run {folder} --again --student NAME --exercise NAME`. To decide yourself: "
+    "`grade class override {folder} NAME EXERCISE --points N --reason TEXT`."
+)
+
+
+def status(folder: Path, as_json: bool, courses: tuple[Path, ...]) -> int:
+    """Say what is graded and what is left."""
+    record = read_class(folder, courses)
+    chosen = selected(record, None, None)
+    with Store.open(folder, make=False) as store:
+        document = summary(record, chosen, store, 0, 0.0)
+        document["overrides"] = len(store.overrides())
+    if as_json:
+        print_json(document)
+        return 0
+    print_line(record.assignment.title)
+    _print_summary(document, folder)
+    _print_by_exercise(record, chosen, folder)
+    if document["overrides"]:
+        print_line(f"{counted(document['overrides'], 'override')} by the teacher")
+    return 0
+
+
+def _print_by_exercise(record: ClassRecord, chosen: Sequence[ClassSubmission], folder: Path) -> None:
+    with Store.open(folder, make=False) as store:
+        results = {result.submission: result for result in store.results()}
+    width = max(len(exercise.name) for exercise in record.assignment.exercises)
+    for exercise in record.assignment.exercises:
+        mine = [submission for submission in chosen if submission.exercise == exercise.name]
+        done = [results[submission.key] for submission in mine if submission.key in results]
+        words = verdict_words(Counter(result.verdict for result in done))
+        print_line(f"  {exercise.name:<{width}}  {len(done)} of {len(mine)}  {words}".rstrip())
+
+
+def override(folder: Path, student: str, exercise: str, points: float, reason: str, courses: tuple[Path, ...]) -> int:
+    """Store a teacher's decision. Raises UsageError for an unknown student or exercise, or too many points."""
+    record = read_class(folder, courses)
+    selected(record, student, exercise)
+    most = next(one.points for one in record.assignment.exercises if one.name == exercise)
+    if not 0 <= points <= most:
+        hint = "assignment.toml says how many points an exercise has"
+        raise UsageError(f"{exercise} has from 0 to {most:g} points, not {points:g}", code="bad_points", hint=hint)
+    if not reason.strip():
+        raise UsageError("--reason says nothing", code="no_reason", hint="write why: it stands in the gradebook")
+    with Store.open(folder) as store:
+        store.add_override(Override(student, exercise, points, reason.strip(), datetime.now(UTC)))
+    print_line(f"{student} has {points:g} of {most:g} points for {exercise}: {reason.strip()}")
+    return 0

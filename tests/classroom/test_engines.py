@@ -1,0 +1,111 @@
+"""Workers of this machine: what one does ends with it, and what a submission compiled is for that submission alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader import grade
+from grader.classroom.engines.base import Outcome, WorkerTask
+from grader.classroom.engines.launch import Launcher
+from grader.classroom.engines.local import LocalEngine
+from grader.paths import cache_folder
+
+KERNEL = b"""// launch vector_add(a, b, c, n): grid=cdiv(n, 256) block=256
+extern "C" __global__ void vector_add(const float* a, const float* b, float* c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}
+"""
+TASK = WorkerTask("ada/vector_add/1", "vector_add", KERNEL, seed=7)
+
+
+@pytest.fixture(scope="module")
+def launcher():
+    with Launcher() as launcher, ThreadPoolExecutor(2) as threads:
+        launcher.threads = threads
+        yield launcher
+
+
+def files_below(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def left_over() -> list[Path]:
+    return list(cache_folder("class", "work").glob(f"*~{os.getpid()}~*"))
+
+
+def test_a_worker_grades_as_the_api_does_and_its_machine_code_goes_with_it(launcher):
+    outcome = launcher.threads.submit(launcher.run, TASK).result()
+    run = outcome.document["run"]
+    here = grade("vector_add", source=KERNEL.decode(), backend="sim", seed=7).to_dict()
+    assert {name: run[name] for name in ("verdict", "score", "file")} == {
+        "verdict": "pass", "score": here["score"], "file": "vector_add.cu",
+    }  # fmt: skip
+    assert [launch["counters"] for launch in run["launches"]] == [launch["counters"] for launch in here["launches"]]
+    assert run["seed"] is None
+    assert run.keys() == here.keys()
+    assert left_over() == []
+    (folder,) = cache_folder("class", "warm").glob("vector_add-*/sim")
+    warm = files_below(folder)
+    other = launcher.threads.submit(launcher.run, TASK).result()
+    assert other.document["run"] | {"elapsed_s": 0} == run | {"elapsed_s": 0}
+    assert files_below(folder) == warm != set()
+
+
+def test_a_worker_that_hangs_is_killed_with_all_that_it_started(launcher):
+    outcome = launcher.threads.submit(launcher.run, replace(TASK, wall_s=0.01)).result()
+    assert outcome.document is None
+    assert outcome.reason == "the worker did not end within 0.01 s, and was killed"
+    assert left_over() == []
+
+
+def test_a_worker_that_is_killed_is_reported_with_its_signal(launcher):
+    future = launcher.threads.submit(launcher.run, TASK)
+    while not launcher._running:
+        assert not future.done()
+    (child,) = launcher._running
+    os.kill(child.pid, signal.SIGKILL)
+    assert future.result().reason == "the worker was ended by SIGKILL"
+
+
+def test_an_engine_that_is_closed_ends_its_workers():
+    engine = LocalEngine(1)
+    assert engine.has_room(TASK)
+    engine.submit(TASK)
+    assert not engine.has_room(TASK)
+    engine.close()
+    assert left_over() == []
+
+
+def test_a_gpu_has_one_task_at_a_time_and_its_worker_sees_no_other(monkeypatch):
+    ran = []
+
+    def run(self, task, gpus=()):
+        ran.append(gpus)
+        return Outcome(task, "", None, None, {})
+
+    monkeypatch.setattr(Launcher, "run", run)
+    task = replace(TASK, backend="auto", gpus=1)
+    with LocalEngine(4, ("0", "2")) as engine:
+        engine.submit(task)
+        engine.submit(task)
+        assert not engine.has_room(task)
+        assert engine.next(10) is not None
+        assert engine.has_room(task)
+        assert not engine.has_room(replace(task, gpus=2))
+        assert engine.next(10) is not None
+        assert engine.has_room(replace(task, gpus=2))
+        engine.submit(replace(task, gpus=8))  # more than there are: it has all, and its verdict says so
+        engine.next(10)
+    assert sorted(map(sorted, ran)) == [["0"], ["0", "2"], ["2"]]
+
+
+def test_what_cannot_be_found_is_an_error_and_not_a_death(launcher):
+    outcome = launcher.threads.submit(launcher.run, replace(TASK, exercise="no_such_one")).result()
+    assert outcome.document["run"]["verdict"] == "error"
