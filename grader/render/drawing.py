@@ -49,6 +49,10 @@ def text(x: float, y: float, words: str, kind: str = "label") -> Markup:
     return _TEXT.format(x=x, y=y, words=safe(words), kind=kind)
 
 
+def rect(x: float, y: float, w: float, h: float, kind: str) -> Markup:
+    return _RECT.format(x=x, y=y, w=w, h=h, kind=kind)
+
+
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
     return _LINE.format(x1=x1, y1=y1, x2=x2, y2=y2, kind=kind)
 

@@ -102,8 +102,8 @@ def _page(graded: Sequence[GradedPage], versions: Mapping[str, str | None], leve
         heading = f"{passed} of {counted(len(graded), 'submission')} passed"
     else:
         heading = f"{graded[0].verdict.verdict.replace('_', ' ')}: {cut(graded[0].verdict.exercise, 40)}"
-    page = _environment().get_template("page.html.j2").render(
-        sections=[_section(one, f"s{i}", level, f"{i}. " * numbered) for i, one in enumerate(graded[:count], start=1)],
+    page = environment().get_template("page.html.j2").render(
+        sections=[section(one, f"s{i}", level, f"{i}. " * numbered) for i, one in enumerate(graded[:count], start=1)],
         level=level,
         title=f"{heading} · warpgrade",
         versions=", ".join(f"{name} {version}" for name, version in versions.items() if version),
@@ -115,7 +115,7 @@ def _page(graded: Sequence[GradedPage], versions: Mapping[str, str | None], leve
 # --------------------------------------------------------------------------------------------------- one submission
 
 
-def _section(graded: GradedPage, name: str, level: str, number: str) -> dict[str, Any]:
+def section(graded: GradedPage, name: str, level: str, number: str) -> dict[str, Any]:
     """The template's values for one submission; ``name`` is unique on the page."""
     verdict, measured, brief = graded.verdict, graded.verdict.measured, level == "summary"
     shown = verdict.diagnostics[: FINDINGS_SHOWN[level]]
@@ -248,7 +248,7 @@ def _picture(request: WorstRequest, name: str) -> Picture:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import types
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from grader import verdict as records
 from grader.verdict import Verdict
 
 SCHEMA = "warpgrade/run/1"
@@ -61,3 +65,49 @@ def plain(value: Any) -> Any:
     if isinstance(value, Iterable):
         return [plain(item) for item in value]
     return plain(value.item())  # a NumPy scalar
+
+
+# ------------------------------------------------------------------------------------------------------- reading it
+
+
+def read_verdict(document: Mapping[str, Any]) -> Verdict:
+    """Return the verdict of a document: an entry of ``results``, perhaps by another version of warpgrade.
+
+    Keys that this version does not know are ignored, and keys that are missing have their default. Raises ValueError if
+    it is no verdict.
+    """
+    try:
+        verdict: Verdict = _record(Verdict, document)
+    except (TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"this is no verdict: {error}") from None
+    return verdict
+
+
+def _record(made: Any, values: Mapping[str, Any]) -> Any:
+    types_of = _types(made)
+    return made(**{name: _read(types_of[name], value) for name, value in values.items() if name in types_of})
+
+
+@cache
+def _types(made: type) -> Mapping[str, Any]:
+    hints = get_type_hints(made, vars(records))
+    return {field.name: hints[field.name] for field in fields(made)}
+
+
+def _read(wanted: Any, value: Any) -> Any:
+    """The value as the type ``wanted``, the reverse of `plain`; a number that was not finite is NaN."""
+    origin, inner = get_origin(wanted), get_args(wanted)
+    if wanted is float and value is None:
+        return math.nan
+    if origin in (Union, types.UnionType):
+        return None if value is None else _read(inner[0], value)
+    if is_dataclass(wanted):
+        return _record(wanted, value)
+    if origin is tuple:
+        kinds = inner[:1] * len(value) if inner[1:] == (...,) else inner
+        return tuple(_read(kind, item) for kind, item in zip(kinds, value, strict=True))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {str(key): _read(inner[1], item) for key, item in value.items()}
+    if wanted in (str, int, float, bool) and not isinstance(value, wanted | (int if wanted is float else wanted)):
+        raise TypeError(f"{value!r:.80} is not {wanted.__name__}")
+    return value

@@ -83,7 +83,16 @@ def sample_pages() -> Mapping[str, str]:
         "several": [GradedPage(one, source) for one in (wasteful, samples.PASSED, race, samples.HOSTILE, race)],
         "many": [GradedPage(samples.plainly(race, word), source * 20) for word in VERDICTS] * 6,
     }
-    return {name: to_html(graded, versions={"warpgrade": "0"}) for name, graded in pages.items()}
+    return {name: to_html(graded, versions={"warpgrade": "0"}) for name, graded in pages.items()} | class_pages()
+
+
+def class_pages() -> Mapping[str, str]:
+    """The pages of a class of 30: the teacher's, the leaderboard, and a student's of each kind."""
+    sys.path[:0] = [str(ROOT / "tests" / "classroom")]
+    samples = importlib.import_module("class_samples")
+    pages: Mapping[str, str] = samples.pages_of(samples.class_of_30())
+    students = [name for name in pages if name.startswith("student")]
+    return {f"class_{name}": pages[name] for name in ("index", "leaderboard", *students[:9], *students[-2:])}
 
 
 def too_large(pages: Sequence[Path]) -> Iterator[str]:

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
-from verdict_samples import PASSED, RACY, WASTEFUL, stages
+from verdict_samples import PASSED, RACY, SOURCE, WASTEFUL, stages
 
+from grader.classroom.gradebook import gradebook
 from grader.classroom.records import (
     AssignedExercise,
     Assignment,
@@ -23,6 +24,11 @@ from grader.classroom.records import (
     Student,
     SubmittedFile,
 )
+from grader.render.classroom.leaderboard import leaderboard_page
+from grader.render.classroom.names import file_names, pseudonyms
+from grader.render.classroom.shown import ExerciseFacts
+from grader.render.classroom.student import student_page
+from grader.render.classroom.teacher import teacher_page
 from grader.render.json import plain
 from grader.verdict import Diagnostic, Verdict
 
@@ -107,7 +113,7 @@ def class_of_30() -> ClassRecord:
     late = next(one for one in submissions if one.student == roster[3].id)
     pairs = tuple(
         SimilarPair("reduce_v3", a.key, b.key, similarity, (SharedLines((4, 10), (4, 10)),))
-        for a, b, similarity in ((submissions[9], submissions[21], 0.97), (submissions[13], submissions[31], 0.81))
+        for a, b, similarity in ((submissions[9], submissions[20], 0.97), (submissions[14], submissions[34], 0.81))
     )
     decided = Override(roster[20].id, "reduce_v3", 45, "Graded by hand: the kernel is right, only slow.", DEADLINE)
     return ClassRecord(
@@ -149,4 +155,30 @@ def _result_of_30(of: ClassSubmission, i: int, exercise: str) -> Result | None:
         return result(of, replace(RACY, verdict="limit", printed="x" * 70_000))
     if i % 3 == 0:
         return result(of, replace(mistaken(i // 3), elapsed_s=2 + i))
-    return result(of, replace(PASSED, elapsed_s=2 + i / 10))
+    assert PASSED.measured is not None
+    seconds = 2.4e-4 if i == 25 else 8e-4 + 3e-5 * i
+    return result(of, replace(PASSED, elapsed_s=2 + i / 10, measured=replace(PASSED.measured, median_s=seconds)))
+
+
+def pages_of(made: ClassRecord) -> dict[str, str]:
+    """All pages of a class by name: ``index``, ``leaderboard``, and ``student …``."""
+    book, at, versions = gradebook(made), DEADLINE + timedelta(days=2), {"warpgrade": "0.1.0"}
+    names = file_names(row.student.id for row in book.rows)
+    who = pseudonyms(names, SECRET)
+    texts = {one.key: {f"{one.exercise}.cu": SOURCE} for one in made.submissions}
+    facts = {
+        "reduce_v3": ExerciseFacts("a tree reduction in shared memory", ({"n": 1},)),
+        "vector_add": ExerciseFacts("one thread, one element"),
+    }
+    pages = {
+        "index": teacher_page(
+            book, made=at, versions=versions, similar=made.similar, leaderboard="leaderboard.html",
+            pages={student: f"students/{name}.html" for student, name in names.items()},
+        ),
+        "leaderboard": leaderboard_page(book, who, made=at),
+    }  # fmt: skip
+    for row in book.rows:
+        pages[f"student {row.student.id}"] = student_page(
+            row, book, made=at, texts=texts, facts=facts, versions=versions, pseudonym=who[row.student.id]
+        )
+    return pages
