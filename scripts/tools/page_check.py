@@ -83,7 +83,7 @@ def sample_pages() -> Mapping[str, str]:
         "several": [GradedPage(one, source) for one in (wasteful, samples.PASSED, race, samples.HOSTILE, race)],
         "many": [GradedPage(samples.plainly(race, word), source * 20) for word in VERDICTS] * 6,
     }
-    return {name: to_html(graded, versions={"warpgrade": "0"}) for name, graded in pages.items()} | class_pages()
+    return {**{name: to_html(graded, versions={"warpgrade": "0"}) for name, graded in pages.items()}, **class_pages()}
 
 
 def class_pages() -> Mapping[str, str]:
