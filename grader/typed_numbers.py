@@ -80,5 +80,5 @@ def _factor(word: str, unit: str) -> float | None:
     if typed and wanted:
         same = typed["base"] == wanted["base"]
         return _PREFIXES[typed["prefix"]] / _PREFIXES[wanted["prefix"]] if same else None
-    alike = word.casefold().rstrip("s") in {part.casefold().rstrip("s") for part in (unit, unit.partition("/")[0])}
-    return 1.0 if alike else None
+    word, unit = (re.sub(r"s\b", "", text.casefold()) for text in (word, unit))
+    return 1.0 if word in (unit, unit.partition("/")[0]) else None

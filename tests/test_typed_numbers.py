@@ -30,6 +30,7 @@ def test_what_is_typed_with_a_point_is_rounded_by_half_of_its_last_digit() -> No
         ("4 KiB", "B", (4096,)), ("2 us", "µs", (2,)), ("0.002 ms", "µs", (2,)), ("3 TB/s", "GB/s", (3000,)),
         ("1/12 FLOP per byte", "FLOP/B", (1 / 12,)), ("60 TFLOPS", "TFLOP/s", (60,)), ("≈ 7", "", (7,)),
         ("1 sector", "sectors", (1,)), ("4", "sectors", (4,)), ("6 blocks", "blocks per SM", (6,)),
+        ("1 Block per SM", "blocks per SM", (1,)),
         ("75 %", "%", (75,)), ("3/4", "%", (0.75, 75)), ("75 %", "", (0.75,)), ("8x", "times", (8,)),
         ("4 apples", "sectors", ()), ("4 s", "MB", ()), ("4 GB", "GB/s", ()), ("MB", "MB", ()), ("", "", ()),
         ("4 MB", "", ()), ("8 times", "", (8,)),

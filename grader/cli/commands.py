@@ -208,11 +208,30 @@ def hint() -> None:
 
 
 @command(
-    "practice.show_interview", NAME, click.option("--answers", is_flag=True, help="Also show the answers."), NO_COLOR,
-    COURSE,
+    "quiz.show_quiz", NAMES,
+    click.option(
+        "--topic", metavar="TOPIC", help="Ask about a chapter (4, reduction), a ladder (reduce), a path, or a word."
+    ),
+    click.option("--answers", is_flag=True, help="Print the questions with their answers instead."), NO_COLOR, COURSE,
 )  # fmt: skip
-def interview() -> None:
-    """Show interview questions about an exercise; with --answers, also the answers."""
+def quiz() -> None:
+    """Ask interview questions, one at a time; what you did not know comes back on another day.
+
+    Without NAME, about the whole course: what is due first, then new questions. Numbers are checked, with new values
+    each time; other answers you compare with a model answer.
+    """
+
+
+@cli.command(hidden=True)
+@OPTIONAL_NAME
+@click.option("--answers", is_flag=True)
+@NO_COLOR
+@COURSE
+def interview(name: str | None, answers: bool, **_: Any) -> int:
+    """Say where the interview questions are now."""
+    from grader.cli.quiz import point_to_quiz
+
+    return point_to_quiz(name, answers=answers)
 
 
 @command(

@@ -88,7 +88,7 @@ def find(catalog: Catalog, text: str) -> CourseExercise:
 
 OTHER_WORDS = {
     "version": "--version", "man": HELP, "usage": HELP, "commands": HELP, "ls": "list", "exercises": "list",
-    "explain": "show", "begin": "start", "init": "start", "status": "progress", "questions": "interview",
+    "explain": "show", "begin": "start", "init": "start", "status": "progress", "questions": "quiz", "ask": "quiz",
     "glossary": "words", "define": "words", "paths": "list --path",
 }  # fmt: skip
 """Command names of other tools, which people may try, and ours for them."""
@@ -302,7 +302,7 @@ def _next_commands(catalog: Catalog, entry: CourseExercise) -> str:
     if entry.hints.is_file():
         sentences += f" `grade hint {entry.name}` gives a hint."
     if entry.interview.is_file():
-        sentences += f" `grade interview {entry.name}` shows interview questions."
+        sentences += f" `grade quiz {entry.name}` asks interview questions."
     return sentences + (f" `grade show {entry.exercise.ladder}` explains the ladder." if entry.ladder_page else "")
 
 

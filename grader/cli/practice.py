@@ -1,4 +1,4 @@
-"""Commands between two gradings: start, reset, solution, hint, interview, next and progress."""
+"""Commands between two gradings: start, reset, solution, hint, next and progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from grader.cli.course import (
     missing_here,
     named,
     needed_by,
-    print_paged,
     shown_statement,
     to_edit,
 )
@@ -40,7 +39,6 @@ from grader.practice.history import (
 from grader.practice.moved import old_here, old_step, refuse_old
 from grader.practice.pages import hints_in
 from grader.practice.progress import local_day
-from grader.practice.questions import questions_in
 from grader.practice.standings import (
     PlacedExercise,
     moved_sentences,
@@ -287,22 +285,6 @@ def _graded_last(catalog: Catalog) -> CourseExercise:
         place = "no longer in the course" if here else "in a course that needs --course"
         why = f"{last.exercise}, graded last, is {place}"
     raise UsageError(f"a hint for which exercise? {why}", code="usage", hint="name it: `grade hint NAME`")
-
-
-def show_interview(name: str, courses: Sequence[Path], *, answers: bool, no_color: bool) -> int:
-    """Print the questions of one exercise, numbered; with ``answers``, each with its answer."""
-    entry = find(load(courses), name)
-    questions = questions_in(_page(entry.interview))
-    if not questions:
-        hint = _EXPLAINED.format(entry.name)
-        raise UsageError(f"{entry.name} has no interview questions", code="no_questions", hint=hint)
-    page = "\n\n".join(
-        f"**{number}.** {question.text}" + (f"\n\n{question.answer}" if answers else "")
-        for number, question in enumerate(questions, start=1)
-    )
-    closing = f"Answer aloud first; `grade interview {entry.name} --answers` shows good answers."
-    print_paged(shown_statement(f"# {entry.name}: interview\n\n{page}", no_color=no_color), "" if answers else closing)
-    return 0
 
 
 # ------------------------------------------------------------------------------------------------------------ progress

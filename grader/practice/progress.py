@@ -1,4 +1,4 @@
-"""The user's runs and hints, stored in one SQLite file.
+"""The user's runs, hints and question cards, stored in one SQLite file.
 
 No method of `Progress` fails because of the file: an error is reported in one line, and the result is that of an empty
 history. Of a submission, only its SHA-256 is stored.
@@ -86,6 +86,9 @@ _INSERT = f"INSERT INTO runs ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len
 _PREDICTED = tuple(field.name for field in fields(Predicted))
 _INSERT_PREDICTED = f"INSERT INTO predictions ({', '.join(_PREDICTED)}) VALUES ({', '.join('?' * len(_PREDICTED))})"
 _INSERT_HINT = "INSERT INTO hints (at, course, exercise, course_version, number) VALUES (?, ?, ?, ?, ?)"
+_INSERT_CARD = (
+    "INSERT OR REPLACE INTO cards (at, course, exercise, course_version, question, card) VALUES (?, ?, ?, ?, ?, ?)"
+)
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,21 @@ class Progress:
         row = (now(), *key, number)
         return self._write("that you saw this hint is not remembered", lambda db: db.execute(_INSERT_HINT, row))
 
+    def cards(self) -> dict[tuple[Key, str], str]:
+        """The card of each question that was asked, by its exercise and its text: when it comes back, as JSON."""
+        query = "SELECT course, exercise, course_version, question, card FROM cards"
+        return self._read(
+            {},
+            lambda db: {
+                ((course, name, version), text): card for course, name, version, text, card in db.execute(query)
+            },
+        )
+
+    def keep_card(self, key: Key, question: str, card: str) -> bool:
+        """Store the card of a question instead of its former one; return whether that succeeded."""
+        row = (now(), *key, question, card)
+        return self._write("this answer is not in your progress", lambda db: db.execute(_INSERT_CARD, row))
+
     def _select(self, rest: str, *values: str) -> tuple[Run, ...]:
         none: tuple[Run, ...] = ()
         return self._read(none, lambda db: tuple(Run(*row) for row in db.execute(f"{_SELECT} {rest}", values)))
@@ -203,6 +221,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id INTEGER PRIMARY KEY, at TEXT NOT NULL, course TEXT NOT NULL, exercise TEXT NOT NULL,
             course_version INTEGER NOT NULL, counter TEXT NOT NULL, per TEXT NOT NULL, predicted REAL NOT NULL,
             counted REAL NOT NULL, was_right INTEGER NOT NULL)""",
+    ),
+    (
+        """CREATE TABLE cards (
+            at TEXT NOT NULL, course TEXT NOT NULL, exercise TEXT NOT NULL, course_version INTEGER NOT NULL,
+            question TEXT NOT NULL, card TEXT NOT NULL, PRIMARY KEY (course, exercise, course_version, question))""",
     ),
 )
 """Step n changes a database of version n to version n + 1 (SQLite's ``user_version``). Never change existing steps."""

@@ -71,6 +71,9 @@ def questions_in(markdown: str) -> tuple[Question, ...]:
 # ------------------------------------------------------------------------------------------------------------- numbers
 
 
+_PLURAL = re.compile(r"(?<=\w\w)s\b")  # of "blocks per SM", not of "ms"
+
+
 @dataclass(frozen=True)
 class NumericQuestion:
     """One question with its values. ``answer`` is exact: a typed one may be rounded to ``decimals``, None for none."""
@@ -86,7 +89,8 @@ class NumericQuestion:
         """``12.58 MB``."""
         value = self.answer if self.decimals is None else round(self.answer, self.decimals)
         number = _shown(value) if float(value).is_integer() else f"{value:.{self.decimals or 0}f}"
-        return f"{number} {self.unit}".rstrip()
+        unit = _PLURAL.sub("", self.unit) if number == "1" else self.unit
+        return f"{number} {unit}".rstrip()
 
     def is_right(self, typed: str) -> bool | None:
         """Whether a typed answer is right; None if it cannot be read as a number in the unit.
@@ -129,6 +133,7 @@ class Generator:
         drawn = self.drawn(at)
         answer = _evaluate(self.answer, drawn)
         rounding = "" if self.decimals is None else f" Round to {counted(self.decimals, 'decimal')}."
+        rounding = rounding.replace("0 decimals", "an integer")
         return NumericQuestion(
             _filled(self.ask, drawn) + rounding, answer, self.unit, _filled(self.because, {**drawn, "answer": answer}),
             self.decimals,

@@ -163,7 +163,7 @@ def test_wrong_use_exits_2_with_one_message_and_a_hint(run, here, course, tmp_pa
         assert document["error"]["code"] == code_word
 
 
-@pytest.mark.parametrize("command", ["show", "start", "reset", "solution", "interview", "profile"])
+@pytest.mark.parametrize("command", ["show", "start", "reset", "solution", "profile"])
 def test_command_without_a_name_says_where_the_names_are(run, here, command):
     code, _, err = run(command)
     assert code == 2

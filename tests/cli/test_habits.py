@@ -130,28 +130,10 @@ def test_hint_that_cannot_be_remembered_says_where_all_are(run, monkeypatch, tmp
 # ----------------------------------------------------------------------------------------------------------- interview
 
 
-def test_interview_asks_and_answers_where_answers_are_wanted(run):
-    code, asked, _ = run("interview", "vector_add")
-    assert code == 0
-    assert "1. Is vector addition limited by memory" in asked
-    assert "4. Why 256 threads in a block?" in asked
-    assert "Little's law" not in asked
-    assert "`grade interview vector_add --answers`" in asked
-    answered = run("interview", "vector_add", "--answers")[1]
-    assert "Little's law" in answered
-    assert "### Answer" not in answered
-
-
 def test_every_exercise_has_questions_and_show_says_how_to_read_them(run):
     for one in load_catalog().exercises:
         assert len(questions_in(one.interview.read_text())) >= 3, one.name
-    assert "`grade interview reduce_v3`" in run("show", "reduce_v3")[1]
-
-
-def test_exercise_without_questions_is_explained(run, course):
-    code, out, err = run("interview", "twice_it", "--course", course)
-    assert (code, out) == (2, "")
-    assert "twice_it has no interview questions" in err
+    assert "`grade quiz reduce_v3`" in run("show", "reduce_v3")[1]
 
 
 # --------------------------------------------------------------------------------------------------------------- start

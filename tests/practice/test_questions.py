@@ -109,6 +109,12 @@ def test_an_answer_without_decimals_is_right_exactly():
     ]  # fmt: skip
 
 
+def test_one_of_something_is_no_plural():
+    sectors = generator(unit='"sectors per warp"')
+    assert [sectors.question(at).shown_answer for at in (0, 1)] == ["1 sector per warp", "2 sectors per warp"]
+    assert generator(unit='"ms"').question(0).shown_answer == "1 ms"
+
+
 def test_a_share_may_be_typed_as_percent_or_as_a_fraction():
     share = generator(answer='"100 * n / 4"', unit='"%"', draw="{ n = [3] }").question(0)
     assert [share.is_right(typed) for typed in ("75", "75 %", "3/4", "0.75", "0.75 %")] == [True] * 4 + [False]
