@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from grader.backends.base import SiteCounters
-from grader.exercise import Exercise, Expect
-from grader.grading.needed import MOST_TRIED, TRIED, Instruction, Unneeded, asked, unneeded
+from grader.backends.base import CaseRun, Execution, SiteCounters
+from grader.backends.sim.session import SimBackend, SimSession
+from grader.compile.toolchain import find_toolchain
+from grader.exercise import Array, Exercise, Expect
+from grader.grading.grade import grade
+from grader.grading.needed import MOST_TRIED, SPENT_BY_ANY, TRIED, Instruction, Unneeded, asked, unneeded
+from tests.grading.requests import request_of
 
 ACCESSES = Expect("shared_requests", at_least=2, per="n")
 WIDEST = Expect("bytes_per_lane", at_least=16)
@@ -114,3 +120,49 @@ def test_asked_is_at_least_so_much_of_what_instructions_do() -> None:
     technique = (ACCESSES, WIDEST, Expect("threads", at_least=1), Expect("shared_bytes", at_most=1))
     exercise = Exercise(name="e", order=1, idea="", arrays=(), oracle="", small=(), simulated={}, technique=technique)
     assert asked(exercise) == (ACCESSES, WIDEST)
+
+
+# ------------------------------------------------------------------------------------------- a run that does not end
+
+ENDLESS = """// launch k(x, y, n): grid=cdiv(n, 64) block=64
+extern "C" __global__ void k(const float* x, float* y, int n)
+{
+    __shared__ volatile unsigned step[64];
+    int i = blockIdx.x * 64 + threadIdx.x;
+    step[threadIdx.x] = 1;
+    for (unsigned left = 4; left; left -= step[threadIdx.x])
+        ;
+    if (i < n)
+        y[i] = 2 * x[i];
+}
+"""
+
+
+def twice(inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    return {"y": 2.0 * inputs["x"].astype(np.float64)}
+
+
+@pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
+def test_a_result_without_which_the_run_does_not_end_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No output depends on the step of the loop, which is endless with another one: the budget ends the trial."""
+    path = tmp_path / "k.cu"
+    path.write_text(ENDLESS)
+    trials: list[tuple[CaseRun, Execution]] = []
+    run = SimSession.run
+
+    def watched(session: SimSession, case: CaseRun) -> Execution:
+        execution = run(session, case)
+        if case.changed:
+            trials.append((case, execution))
+        return execution
+
+    monkeypatch.setattr(SimSession, "run", watched)
+    exercise = Exercise(
+        name="k", order=1, idea="twice", oracle="none", small=({"n": 100},), simulated={"n": 1000},
+        arrays=(Array("x", "float32", "n"), Array("y", "float32", "n", role="out")),
+        technique=(Expect("shared_load_requests", at_least=2, per="n/32"),),
+    )  # fmt: skip
+    verdict = grade(request_of(exercise, path, oracle=lambda: twice, simulator=SimBackend(threads=1)))
+    assert (verdict.verdict, verdict.diagnostics) == ("pass", ())
+    assert [execution.failure for _, execution in trials] == ["timeout"]
+    assert all(SPENT_BY_ANY < case.instructions <= 2 * SPENT_BY_ANY for case, _ in trials)
