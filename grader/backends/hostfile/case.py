@@ -22,6 +22,7 @@ from grader.errors import SubmissionError
 from grader.exercise import SECRET_SIZES
 from grader.findings.kinds import word_of_kind
 from grader.inputs import derive_seed, element_bytes, element_count, make_array, poison
+from grader.process.memory_group import MemoryGroup, delegated, memory_group
 from grader.verdict import Diagnostic
 
 if TYPE_CHECKING:
@@ -204,7 +205,12 @@ class HostfileProcess:
         self._child, self._files = child, files
         self._memory_bytes = memory_bytes
         self._next_check = 0.0
+        self._group: MemoryGroup | None = None
         self.name = ""  # of the host file, once it is sent
+
+    def confine(self) -> None:
+        """Let the kernel limit its memory from now on, where the system delegates control groups."""
+        self._group = memory_group(self._child.pid, self._memory_bytes, delegated())
 
     def over_limit(self, *, now: bool = False) -> SubmissionError | None:
         """The error of a process with too many threads or too much memory; None if it is within its limits.
@@ -219,10 +225,11 @@ class HostfileProcess:
             return self._error(
                 "limit", f"the process of {self.name} has more than {MOST_THREADS} threads", FEWER_THREADS
             )
-        if memory_bytes > self._memory_bytes:
-            most = f"{self._memory_bytes / 1e9:.2g} GB of memory"
-            return self._error("limit", f"the process of {self.name} uses more than {most}", LESS_MEMORY)
-        return None
+        return self._too_large() if memory_bytes > self._memory_bytes else None
+
+    def _too_large(self) -> SubmissionError:
+        most = f"{self._memory_bytes / 1e9:.2g} GB of memory"
+        return self._error("limit", f"the process of {self.name} uses more than {most}", LESS_MEMORY)
 
     def hung(self, message: str, hint: str) -> SubmissionError:
         """The error of a process that exceeded a time limit, which ``message`` names."""
@@ -231,10 +238,17 @@ class HostfileProcess:
     def died(self, otherwise: str = "") -> SubmissionError:
         """The error of a process that ended; ``otherwise`` is the next step for signals that have none of their own."""
         self._child.wait(2.0)
+        if self._group is not None and self._group.exceeded():
+            return self._too_large()
         signal = self._child.signal_name
         how = f"exit status {self._child.returncode}" if signal is None else _MEANS.get(signal, signal)
         hint = _MUST_RETURN if signal is None else _NEXT.get(signal, otherwise or _MUST_RETURN)
         return self._error("crash", f"the process of {self.name} ended while it was running: {how}", hint)
+
+    def close(self) -> None:
+        """Remove its control group, after its end."""
+        if self._group is not None:
+            self._group.close()
 
     def _error(self, word: str, message: str, hint: str) -> SubmissionError:
         """With the line of the host file that was being executed, if it is known."""

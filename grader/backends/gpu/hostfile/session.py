@@ -84,6 +84,7 @@ class HostfileSession(ChildSession):
             self.baselines_s[one.name] = self._measured(one)
         self.call({"do": "sandbox"}, LOAD_S)
         self._process.name = name
+        self._process.confine()
         kernel = self.program.entries[0].name if self.program.entries else ""
         module = {"kernel": kernel, "cooperative": is_cooperative(self.program), "devices": self._gpus}
         self._load({"do": "load", "cubin": cubin, "source": source, "name": name, **module})
@@ -224,6 +225,7 @@ class HostfileSession(ChildSession):
 
     def close(self) -> None:
         super().close()
+        self._process.close()
         self._shared.close()
         self._files.close()
         self._folder.cleanup()

@@ -131,6 +131,7 @@ class HostfileSimSession(Closing):
         if "error" in ready:
             raise self._stop(GraderFault(str(ready["error"])))
         self._pair.host.pid = int(ready["pid"])
+        self._process.confine()
         both = {self._device.sandbox, ready.get("sandbox")}
         self.sandbox = "landlock" if both == {"landlock"} else "none"
         cooperative = is_cooperative(self.program)
@@ -322,3 +323,4 @@ class HostfileSimSession(Closing):
         if not self._is_closed:
             self._is_closed = True
             self._pair.close()
+            self._process.close()

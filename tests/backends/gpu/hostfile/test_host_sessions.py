@@ -357,6 +357,27 @@ def test_a_file_in_memory_is_there_for_the_driver_and_counts(session, monkeypatc
     assert "host.py uses more than 0.27 GB of memory" in execution.diagnostics[0].message
 
 
+SHARES = """
+import mmap, os
+def setup(m, x, out): pass
+def run():
+    MAPPED
+    for page in range(0, len(held), mmap.PAGESIZE):
+        held[page] = 1
+"""
+FILE = 'file = os.memfd_create("mine"); os.truncate(file, MIB << 20); held = mmap.mmap(file, 0); os.close(file)'
+
+
+@pytest.mark.parametrize("mapped", ["held = mmap.mmap(-1, MIB << 20)", FILE])
+def test_mapped_pages_that_processes_may_share_count(session, monkeypatch, mapped):
+    monkeypatch.setattr(host_session, "HOST_MEMORY_BYTES", 256 << 20)
+    source = SHARES.replace("MAPPED", mapped)
+    assert session(source.replace("MIB", "1")).run(case()).failure is None
+    execution = session(source.replace("MIB", "256")).run(case())
+    assert execution.failure == "limit"
+    assert "host.py uses more than 0.27 GB of memory" in execution.diagnostics[0].message
+
+
 def test_threads_beyond_the_limit_end_the_process(session):
     source = """
 import ctypes
