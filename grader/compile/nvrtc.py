@@ -39,6 +39,8 @@ CPU_S = 20
 WALL_S = 120.0  # far above CPU_S, so that a busy machine fails nobody
 MEMORY_BYTES = 2 << 30
 LOG_BYTES = 64 << 10
+LONGEST_LINE = 1000
+"""Characters: NVRTC repeats the line in each warning, and a line may have a hundred thousand."""
 PTX_BYTES = 8 << 20
 
 # nvrtcResult of nvrtc.h
@@ -68,6 +70,7 @@ def compile_source(source: bytes, name: str, *, target: str = "sm_80", cache: bo
         "--device-as-default-execution-space",  # helper functions need no __device__
         "--pre-include=warpgrade_prelude.h",
         *((WITHOUT_LIBCUXX,) if "cooperative_groups" in text else ()),
+        *(("--disable-warnings",) if any(len(line) > LONGEST_LINE for line in text.splitlines()) else ()),
     )
     key = digest(FORMAT, text, name, *options, _stand_ins(), toolchain.fingerprint())
     program = _stored(key, text, name, target) if cache else None
@@ -80,10 +83,11 @@ def compile_source(source: bytes, name: str, *, target: str = "sm_80", cache: bo
 
 def _compiled(text: str, name: str, target: str, options: tuple[str, ...], toolchain: Toolchain) -> Program:
     include = (str(INCLUDE), *map(str, toolchain.include_dirs), str(INCLUDE / "fallback"))
-    result, names = _with_names(text, name, options, include, toolchain)
+    attempts = _Attempts(name, include, toolchain)
+    result, names = _with_names(text, options, attempts)
     if not result.ptx and WITHOUT_LIBCUXX in options:  # the source may use libcu++; if not, its errors are the same
         options = tuple(option for option in options if option != WITHOUT_LIBCUXX)
-        result, names = _with_names(text, name, options, include, toolchain)
+        result, names = _with_names(text, options, attempts)
     report = read_log(result.log, name, text)
     if not result.ptx:
         raise _compile_error(result, report, name)
@@ -100,18 +104,32 @@ def _compiled(text: str, name: str, target: str, options: tuple[str, ...], toolc
     )
 
 
-def _with_names(
-    text: str, name: str, options: tuple[str, ...], include: tuple[str, ...], toolchain: Toolchain
-) -> tuple[Compilation, tuple[str, ...]]:
+class _Attempts:
+    """The compilations of one source: all together have one limit of processor time."""
+
+    def __init__(self, name: str, include: tuple[str, ...], toolchain: Toolchain) -> None:
+        self._name, self._include, self._toolchain = name, include, toolchain
+        self._spent_s = 0.0
+
+    def run(self, text: str, options: tuple[str, ...]) -> Compilation:
+        """Raises what `run_nvrtc` raises."""
+        if self._spent_s > CPU_S:
+            raise _too_long(self._name)
+        result = run_nvrtc(text, self._name, options, self._include, self._toolchain)
+        self._spent_s += result.cpu_s
+        return result
+
+
+def _with_names(text: str, options: tuple[str, ...], attempts: _Attempts) -> tuple[Compilation, tuple[str, ...]]:
     """NVRTC's result for ``text``, and the names whose values are in its PTX."""
     names = names_in_launch_lines(text)
     extended = with_values_after_kernels(text, names)
-    result = run_nvrtc(extended + tail(names), name, options, include, toolchain)
+    result = attempts.run(extended + tail(names), options)
     if not result.ptx and extended != text:
-        result = run_nvrtc(text + tail(names), name, options, include, toolchain)
+        result = attempts.run(text + tail(names), options)
     while not result.ptx and (fewer := without_errors(names, result.log, text)) != names:
         names = fewer
-        result = run_nvrtc(text + tail(names), name, options, include, toolchain)
+        result = attempts.run(text + tail(names), options)
     return result, names
 
 
@@ -178,6 +196,7 @@ class Compilation:
     ptx: str
     log: str
     log_cut: bool
+    cpu_s: float
 
 
 def run_nvrtc(
@@ -215,7 +234,7 @@ def run_nvrtc(
             hint="unroll less, and fill large arrays in the kernel instead of initialising them",
         )
     ptx = answer["ptx"].decode("utf-8", "replace")
-    return Compilation(ptx, log, log_cut=answer.get("log_bytes", 0) > LOG_BYTES)
+    return Compilation(ptx, log, log_cut=answer.get("log_bytes", 0) > LOG_BYTES, cpu_s=float(answer["cpu_s"]))
 
 
 def _answered(request: dict[str, Any], include: tuple[str, ...], toolchain: Toolchain) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,6 +179,27 @@ def test_a_very_long_line_is_not_shown(refused: Refusal) -> None:
     error = refused(KERNEL.format("x = 1;") + "/*" + "x" * 100_000 + "*/")
     assert error.diagnostics[0].source is None
     assert len(told(error)) < 2000
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_a_long_line_with_a_hundred_thousand_warnings_is_compiled_without_them(compiled: Compile) -> None:
+    """NVRTC would write the line into each of them: 30 GB."""
+    assert compiled("/* " * 100_000 + "*/\n" + KERNEL.format("*a = 1;")).log == ""
+    assert "nested comment" in compiled("/* /* */\n" + KERNEL.format("*a = 1;")).log
+
+
+def test_all_compilations_of_a_source_have_one_limit_of_time(refused: Refusal, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = []
+    really = nvrtc.run_nvrtc
+
+    def counted(*given: Any) -> nvrtc.Compilation:
+        runs.append(given)
+        return replace(really(*given), cpu_s=nvrtc.CPU_S + 1.0)
+
+    monkeypatch.setattr(nvrtc, "run_nvrtc", counted)
+    error = refused("#include <cooperative_groups.h>\n" + KERNEL.format("x = 1;"))  # else compiled with libcu++, too
+    assert (len(runs), error.verdict) == (1, "limit")
+    assert error.message.startswith("compiling kernel.cu took more than")
 
 
 @pytest.mark.usefixtures("small_limits")
