@@ -235,9 +235,10 @@ def table_of_run(title: str, watched: Watched, last: Sequence[str], elapsed_s: f
         attempt = f"attempt {one.attempt}" if one.attempt > 1 else ""
         cells = (one.submission.student, one.submission.exercise, seconds, attempt)
         flying.add_row(*(Text(safe(cell)) for cell in cells))
-    bar = ProgressBar(total=watched.total, completed=watched.done, width=40)
+    bar = Table.grid(padding=(0, 2))
+    bar.add_row(ProgressBar(total=watched.total, completed=watched.done, width=30), Text(pace(watched, elapsed_s)))
     heading = Text(safe(title), style="bold")
-    words = Text(f"{pace(watched, elapsed_s)}\n{verdict_words(watched.verdicts)}")
+    words = Text(verdict_words(watched.verdicts))
     parts: list[RenderableType] = [heading, bar, words, Text("\nin flight", style="bold"), flying]
     parts += [Text("\nlast", style="bold"), *(Text(safe(line)) for line in reversed(last))]
     return Group(*parts)
