@@ -22,7 +22,7 @@ from grader.practice.questions import (
     generators_of,
     questions_of,
 )
-from grader.text import counted, ordinal
+from grader.text import counted, listed, ordinal
 
 GENERATORS = 2
 """The minimum number of generators of an exercise."""
@@ -59,9 +59,6 @@ def generator_problems(generator: Generator) -> Iterator[str]:
     if generator.count > MOST_DRAWS:
         yield f"has {generator.count} draws; at most {MOST_DRAWS} can be checked"
         return
-    mentioned = set(re.findall(r"[A-Za-z_]\w*", " ".join(expressions_in(generator.ask))))
-    for name in sorted(generator.names - mentioned):
-        yield f"draws {name}, which its question does not mention"
     try:
         drawn = [generator.question(at) for at in range(generator.count)]
     except ExpressionError as error:
@@ -69,6 +66,9 @@ def generator_problems(generator: Generator) -> Iterator[str]:
         return
     if len({question.answer for question in drawn}) < 2:
         yield "always has the same answer"
+    if len({(question.text, question.answer) for question in drawn}) > len({question.text for question in drawn}):
+        unmentioned = generator.names - set(re.findall(r"[A-Za-z_]\w*", " ".join(expressions_in(generator.ask))))
+        yield f"asks the same and has different answers: it does not mention {listed(sorted(unmentioned))}"
     yield from dict.fromkeys(message for question in drawn for message in _answer_problems(question))
 
 

@@ -43,14 +43,14 @@ def test_what_one_listens_for_is_short(scale):
     [
         ("[[number]]", "[[number]", "is not TOML"),
         ("because", "becuase", "1st [[number]]: has no field 'becuase'; did you mean 'because'?"),
-        ('"{n}?"', '"How many?"', "the 1st [[number]] draws n, which its question does not mention"),
+        ('"{n}?"', '"How many?"', "1st [[number]] asks the same and has different answers: it does not mention n"),
         ('"{n}?"', '"{n}, {m}?"', "cannot be drawn: there is no 'm'"),
         ('answer = "n"', 'answer = "n + k"', "cannot be drawn: there is no 'k' in 'n + k'; the names here are n"),
         ('answer = "n"', 'answer = "6 / (n - 2)"', "cannot be drawn: '6 / (n - 2)' divides by zero"),
         ('answer = "n"', 'answer = "min(n, 1)"', "always has the same answer"),
         ('answer = "n"', 'answer = "n / 7"', "has answers that are no integers"),
         ('answer = "n"', 'answer = "n / 7"\ndecimals = 1', "rounds 0.143 to 0.1: it needs more decimals"),
-        ('answer = "n"', 'answer = "n"\nunit = "7 miles"', "does not accept its own answer, '1 7 miles'"),
+        ('answer = "n"', 'answer = "n"\nunit = "7 miles"', "does not accept its own answer, '1 7 mile"),
         ("[1, 2, 3]", "{ low = 1, high = 100 }, m = { low = 1, high = 100 }", "has 10000 draws; at most 5000"),
     ],
 )
