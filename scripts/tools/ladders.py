@@ -19,6 +19,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from ladder_pages import with_pictures, write_page
@@ -175,6 +176,8 @@ def _rows(steps: Sequence[CourseExercise], of: Mapping[tuple[str, str], LadderCe
 def _passes(row: CourseExercise, step: CourseExercise) -> str:
     """A solution under its own step or an earlier one, whose line it has to meet."""
     known = lines_on(REFERENCE)
+    if step.name in known and row.name not in known:
+        return "not timed yet"
     if row.name in known and step.name in known and known[row.name].solution < known[step.name].fraction:
         return "**SLOW**"
     return "**pass**" if row is step else "pass"
@@ -192,11 +195,18 @@ def _later(cell: LadderCell | None) -> str:
 def _lines(steps: Sequence[CourseExercise]) -> list[str]:
     known = lines_on(REFERENCE)
     rows = [
-        [f"`{step.name}`", f"{known[step.name].solution:.4g}", f"{known[step.name].fraction:.3g}",
-         "" if known[step.name].separated else "not by time"]
-        for step in steps if step.name in known
+        [f"`{step.name}`", f"{known[step.name].solution:.4g}", f"{known[step.name].fraction:.3g}", _told(step, before)]
+        for before, step in pairwise([None, *steps]) if step is not None and step.name in known
     ]  # fmt: skip
     return markdown_table(["step", "solution", "line", "told from the step before"], rows) if rows else []
+
+
+def _told(step: CourseExercise, before: CourseExercise | None) -> str:
+    """Whether time tells a step from the one before."""
+    known = lines_on(REFERENCE)
+    if before is not None and before.name not in known:
+        return "not timed yet"
+    return "" if known[step.name].separated else "not by time"
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
-// reduce_v8: the sum of n floats; many elements per thread, loaded four at a time.
+// reduce_v8: the sum of n floats; the loop over the grid of reduce_v7, with 16 bytes in each load.
 //
 // The grid stops growing at some number of blocks: its threads walk over src together until all is added.
 // Then one block adds up the sums of the blocks, with the same kernel: src has m elements, dst one for each block.
 
 constexpr int THREADS = 1024;
 
-// At most so many blocks: far more than fit at once, so that a multiprocessor that is done early takes the next one, but
-// not as many as a long array would allow, because each has its start, its tree and its sum. A block is worth starting
-// for 16 elements of each thread: one round of four float4s.
+// At most so many blocks: far more than fit at once, as reduce_v7 explains. A block is worth starting for 16 elements of
+// each thread: one round of four float4s.
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]

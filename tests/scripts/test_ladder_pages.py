@@ -316,6 +316,14 @@ def test_a_later_solution_that_misses_an_earlier_line_is_shouted(monkeypatch):
     assert "| `sum_v1` | **pass** | – |" in page
 
 
+def test_a_solution_that_was_never_timed_is_said_to_pass_nothing_by_time(monkeypatch):
+    known = {"sum_v1": PassLine(0.2, 0.22), "sum_v3": PassLine(0.8, 0.85)}
+    monkeypatch.setattr(module, "lines_on", lambda gpu: known)
+    page = module.matrix_page({"sum": dev.matrix([V1, V2, V3], {})}, {"sum": [V1, V2, V3]}, REPORT)
+    assert "| `sum_v2` | not timed yet | **pass** | – |" in page
+    assert "| `sum_v3` | 0.85 | 0.8 | not timed yet |" in page
+
+
 # -------------------------------------------------------------------------------------------------------------- slices
 
 

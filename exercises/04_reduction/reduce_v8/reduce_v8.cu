@@ -1,13 +1,12 @@
-// reduce_v8: the sum of n floats; many elements per thread, loaded four at a time.
+// reduce_v8: the sum of n floats; the loop over the grid of reduce_v7, with 16 bytes in each load.
 //
 // The grid stops growing at some number of blocks: its threads walk over src together until all is added.
 // Then one block adds up the sums of the blocks, with the same kernel: src has m elements, dst one for each block.
 
 constexpr int THREADS = 1024;
 
-// At most so many blocks: far more than fit at once, so that a multiprocessor that is done early takes the next one, but
-// not as many as a long array would allow, because each has its start, its tree and its sum. A block is worth starting
-// for 16 elements of each thread: one round of four float4s.
+// At most so many blocks: far more than fit at once, as reduce_v7 explains. A block is worth starting for 16 elements of
+// each thread: one round of four float4s.
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]
@@ -56,13 +55,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) reduce_v8(const float* 
     int thread = blockIdx.x * THREADS + t;
     int threads = gridDim.x * THREADS;
 
-    // 16 bytes for each lane and request. Arrays begin at a multiple of 16 bytes; m need not be a multiple of 4.
-    const float4* src4 = reinterpret_cast<const float4*>(src);
-    int m4 = m / 4;
-    int i = thread;
     float sum = 0.0f;
 
-    // YOUR CODE: thread `thread` of all `threads` adds up its share: float4s, then the last one to three elements.
+    // YOUR CODE: the loop of reduce_v7 over src as float4s, then the last one to three elements.
 
     partial[t] = sum;
     add_up<THREADS>(partial, t);

@@ -4,7 +4,7 @@
 constexpr int THREADS = 256;
 
 // scratch ping, pong: float[cdiv(n, 2 * THREADS)]
-// passes m=n until 1 by cdiv(m, 2 * THREADS): reduce_v8(src, dst, m): grid=cdiv(m, 2 * THREADS) block=THREADS
+// passes m=n until 1 by cdiv(m, 2 * THREADS): reduce_v7(src, dst, m): grid=cdiv(m, 2 * THREADS) block=THREADS
 
 template <int BLOCK>
 __device__ void reduce_block(const float* src, float* dst, int m)
@@ -38,7 +38,7 @@ __device__ void reduce_block(const float* src, float* dst, int m)
         dst[blockIdx.x] = partial[0];
 }
 
-extern "C" __global__ void reduce_v8(const float* src, float* dst, int m)
+extern "C" __global__ void reduce_v7(const float* src, float* dst, int m)
 {
     reduce_block<THREADS>(src, dst, m);
 }
