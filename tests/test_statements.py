@@ -78,8 +78,6 @@ NOT_YET_IN_THE_FORM = [
     "reduce_v4",
     "reduce_v5",
     "reduce_v6",
-    "reduce_v9",
-    "reduce_v10",
     "saxpy_grid_stride",
     "sgemm_v7",
     "splitk_gemm",

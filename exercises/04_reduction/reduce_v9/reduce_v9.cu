@@ -6,7 +6,7 @@
 constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 
-// At most so many blocks: far more than fit at once, as reduce_v8 explains.
+// At most so many blocks: far more than fit at once, as reduce_v7 explains.
 #define BLOCKS 4096
 
 // scratch sums: float[BLOCKS]

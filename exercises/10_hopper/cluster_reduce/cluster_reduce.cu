@@ -11,7 +11,7 @@ constexpr int CLUSTER = 8;  // blocks of a cluster: as many as every GPU with cl
 constexpr int THREADS = 512;
 constexpr int WARPS = THREADS / 32;
 
-// At most so many blocks: many times as many as fit at once, as reduce_v8 explains.
+// At most so many blocks: many times as many as fit at once, as reduce_v7 explains.
 #define BLOCKS 8192
 
 // zero out
