@@ -12,6 +12,7 @@ CAUSES = "If it does not pass"
 
 _BELOW = re.compile(rf"^## {CAUSES}[ \t]*$", re.MULTILINE)
 _PREDICT = re.compile(r"^## Predict[ \t]*$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_TASK = re.compile(r"^## The task[ \t]*$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -19,6 +20,14 @@ def parts_of(statement: str) -> tuple[str, str]:
     """Return the text above the causes, and the causes with their heading; "" if there are none."""
     heading = _BELOW.search(statement)
     return (statement[: heading.start()], statement[heading.start() :]) if heading else (statement, "")
+
+
+def task_in(statement: str) -> str:
+    """Return the title and the part "The task", without the idea; in another form, the text above the causes."""
+    text, _ = parts_of(statement)
+    title, _, rest = text.partition("\n")
+    task = _TASK.search(rest)
+    return f"{title}\n\n{task[0].strip()}\n" if task else text
 
 
 def asked_counters(statement: str) -> list[str]:

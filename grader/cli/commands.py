@@ -222,16 +222,22 @@ def quiz() -> None:
     """
 
 
-@cli.command(hidden=True)
-@OPTIONAL_NAME
-@click.option("--answers", is_flag=True)
-@NO_COLOR
-@COURSE
-def interview(name: str | None, answers: bool, **_: Any) -> int:
-    """Say where the interview questions are now."""
-    from grader.cli.quiz import point_to_quiz
+@command(
+    "interview.interview",
+    click.argument("target", required=False, metavar="[NAME]", shell_complete=complete_names),
+    click.option("--minutes", type=click.FloatRange(1, 600), metavar="N", help="The time; 45 minutes by default."),
+    click.option("--path", metavar="NAME", shell_complete=complete_paths, help="An exercise of this path."),
+    path_option("--prepare", help="Write an interview for somebody else, and do not begin it."),
+    path_option("--review", help="Show the report of a session's file, with the code from attempt to attempt."),
+    click.option("--answers", is_flag=True, hidden=True), BACKEND, DEVICE, NO_COLOR, COURSE,
+)  # fmt: skip
+def interview() -> None:
+    """Practise an interview: an exercise against the clock, then questions.
 
-    return point_to_quiz(name, answers=answers)
+    NAME is an exercise, a ladder (reduce), a chapter's number, or the file of a session, which then begins or goes on.
+    Without NAME it is an exercise that you have not passed. There are no hints and no solution; you grade as often as
+    you want. The report at the end has the time line, your attempts, and model answers beside yours.
+    """
 
 
 @command(

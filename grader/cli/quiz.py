@@ -52,13 +52,6 @@ def seed() -> int:
     return SystemRandom().getrandbits(64)
 
 
-def point_to_quiz(name: str | None, *, answers: bool) -> int:
-    """Raise UsageError: the questions moved to another command."""
-    command = f"grade quiz {name or 'NAME'}" + (" --answers" if answers else "")
-    hint = f"`{command}` {'prints' if answers else 'asks'} them" + ("" if answers else "; --answers prints the answers")
-    raise UsageError("the interview questions are in `grade quiz` now", code="moved_command", hint=hint)
-
-
 # ------------------------------------------------------------------------------------------------------------ --answers
 
 

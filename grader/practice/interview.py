@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
+from datetime import datetime
+from math import prod
 from typing import Literal, NoReturn
 
 from grader.errors import UsageError
@@ -40,6 +42,9 @@ class Attempt:
     backend: str
     message: str = ""  # the first error
     fraction_of_peak: float | None = None  # None if it was not timed
+    kernel: str = ""  # the first launch's, "" without a launch; with its block and its shared memory
+    threads: int = 0
+    shared_bytes: int = 0
     files: Mapping[str, str] = field(default_factory=dict)  # texts by name
 
     @property
@@ -66,7 +71,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Interview:
-    """The whole session. ``started`` and ``ended`` are ISO times, "" until then.
+    """The whole session. ``started`` and ``ended`` are None until then.
 
     ``prepared``: an interviewer made it, and model answers are for the review. ``seed`` decides the questions and the
     inputs of each grading.
@@ -76,9 +81,10 @@ class Interview:
     course_version: int
     minutes: float
     seed: int
+    variant: str = ""  # the exercise's form, "" for the exercise itself
     prepared: bool = False
-    started: str = ""
-    ended: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
     code_ended_s: float | None = None
     attempts: tuple[Attempt, ...] = ()
     answers: tuple[Answer, ...] = ()
@@ -103,11 +109,15 @@ class Interview:
 
 def attempt_of(verdict: Verdict, at_s: float, files: Mapping[str, str]) -> Attempt:
     """The attempt that a verdict is about."""
-    first = next((found.message for found in verdict.diagnostics if found.severity == "error"), "")
-    fraction = verdict.measured.fraction_of_peak if verdict.measured else None
-    return Attempt(
-        at_s, verdict.verdict, verdict.score, verdict.max_score, verdict.backend, first, fraction, dict(files)
-    )
+    message = next((found.message for found in verdict.diagnostics if found.severity == "error"), "")
+    attempt = Attempt(
+        at_s, verdict.verdict, verdict.score, verdict.max_score, verdict.backend, message,
+        verdict.measured.fraction_of_peak if verdict.measured else None, files=dict(files),
+    )  # fmt: skip
+    first = next(iter(verdict.launches), None)
+    if first is None:
+        return attempt
+    return replace(attempt, kernel=first.kernel, threads=prod(first.block), shared_bytes=first.shared_bytes)
 
 
 # ---------------------------------------------------------------------------------------------------------- the file
@@ -115,7 +125,8 @@ def attempt_of(verdict: Verdict, at_s: float, files: Mapping[str, str]) -> Attem
 
 def interview_text(interview: Interview) -> str:
     """The session's file: JSON, schema ``warpgrade/interview/1``."""
-    return json.dumps({"schema": SCHEMA, **asdict(interview)}, indent=1, allow_nan=False) + "\n"
+    document = {"schema": SCHEMA, **asdict(interview)}
+    return json.dumps(document, indent=1, allow_nan=False, default=datetime.isoformat) + "\n"
 
 
 def interview_in(text: str, name: str) -> Interview:

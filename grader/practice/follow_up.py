@@ -1,0 +1,121 @@
+"""The questions after the code of an interview: about the candidate's own kernel, about what bounds it, the exercise's
+own numbers and questions, and what to try next. Pure: the same seed asks the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from grader.catalog.courses import CourseExercise
+from grader.errors import WarpgradeError
+from grader.expressions import evaluate
+from grader.frozen import dataclass
+from grader.gpus.models import published
+from grader.practice.interview import Attempt
+from grader.practice.questions import Generator, NumericQuestion, Question
+from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED, occupancy
+
+REGISTERS = (24, 32, 40, 48, 56, 64, 80, 96)
+GPUS = ("NVIDIA A100-SXM4-80GB", "NVIDIA H200", "NVIDIA L4", "NVIDIA GeForce RTX 4090")
+FP32_UNITS = frozenset({"bandwidth", "fp32"})
+"""Targets of exercises that compute in fp32, if they compute."""
+NUMBERS, OPEN_QUESTIONS = 2, 2
+"""How many of the exercise's own numeric questions, and of those with a model answer, are asked."""
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """One question, Markdown. ``number`` or ``word`` can be checked; without them a person judges."""
+
+    text: str
+    model: str
+    listens_for: str = ""
+    number: NumericQuestion | None = None
+    word: str = ""  # the right one of two words
+
+    def is_right(self, typed: str) -> bool | None:
+        """Whether a typed answer is right; None if a person has to judge. What is not a number is not right."""
+        if self.number is not None:
+            return bool(self.number.is_right(typed))
+        return typed.strip().casefold().startswith(self.word[:3]) if self.word else None
+
+
+def follow_ups(
+    entry: CourseExercise,
+    attempts: Sequence[Attempt],
+    questions: Sequence[Question],
+    generators: Sequence[Generator],
+    next_step: CourseExercise | None,
+    seed: int,
+) -> tuple[FollowUp, ...]:
+    """The questions, in order. ``next_step`` is the next one of the exercise's ladder."""
+    draw = Random(f"{seed} follow-ups")
+    found = [*_own_kernel(attempts, draw), *_bound(entry, draw)]
+    for generator in draw.sample(generators, min(NUMBERS, len(generators))):
+        number = generator.draw(f"{seed} {generator.ask}")
+        found.append(FollowUp(number.text, _solved(number), number=number))
+    chosen = draw.sample(range(len(questions)), min(OPEN_QUESTIONS, len(questions)))
+    for question in (questions[at] for at in sorted(chosen)):
+        found.append(FollowUp(question.text, question.answer, question.listens_for))
+    return (*found, *_what_next(next_step))
+
+
+def _solved(number: NumericQuestion) -> str:
+    return f"{number.shown_answer}. {number.because}"
+
+
+def _own_kernel(attempts: Sequence[Attempt], draw: Random) -> Iterator[FollowUp]:
+    """How many blocks of the last attempt's kernel fit on an SM, with a number of registers."""
+    last = next((one for one in reversed(attempts) if one.kernel), None)
+    if last is None:
+        return
+    registers, has = draw.choice(REGISTERS), MULTIPROCESSORS[SIMULATED]
+    fits = occupancy(SIMULATED, threads=last.threads, registers=registers, shared_bytes=last.shared_bytes)
+    text = (
+        f"Your `{last.kernel}` has {last.threads} threads a block and {last.shared_bytes} bytes of shared memory. "
+        f"Suppose the compiler gives each thread {registers} registers. How many of its blocks are resident on one SM "
+        f"of an A100 ({has.warps} warps, {has.blocks} blocks, {has.registers} registers, {has.shared_bytes >> 10} KiB "
+        "of shared memory)?"
+    )
+    limits = ", ".join(f"{name} {count}" for name, count in fits.limits.items())
+    because = (
+        f"The smallest of what each resource allows: {limits}. Registers are given to a warp in units of 256, and each "
+        "block takes 1 KiB of shared memory for the system."
+    )
+    number = NumericQuestion(text, fits.blocks, "blocks", because)
+    yield FollowUp(text, _solved(number), "the limiting resource by name, before the number", number)
+
+
+def _bound(entry: CourseExercise, draw: Random) -> Iterator[FollowUp]:
+    """Whether memory or computing bounds the task on a GPU of the table, from its bytes and operations."""
+    exercise = entry.exercise
+    size = exercise.timed or exercise.simulated
+    try:
+        flops, moved = (float(evaluate(text, size)) for text in (exercise.work.flops, exercise.work.bytes))
+    except (WarpgradeError, ValueError):
+        return
+    name = draw.choice(GPUS)
+    gpu = published(name)
+    if not (flops and moved and gpu and exercise.target and exercise.target.unit in FP32_UNITS):
+        return
+    intensity, ridge = flops / moved, gpu.fp32 * 1000 / gpu.bandwidth
+    word = "memory" if intensity < ridge else "computing"
+    at = ", ".join(f"{key} = {value}" for key, value in size.items())
+    yield FollowUp(
+        f"At {at} this task needs {flops:.3g} operations in fp32 and must move {moved:.3g} bytes. The {name} has "
+        f"{gpu.bandwidth:g} GB/s and {gpu.fp32:g} TFLOP/s. What bounds it at best: memory or computing?",
+        f"{word}: its arithmetic intensity is {intensity:.3g} FLOP/B, and the ridge point of the GPU is "
+        f"{gpu.fp32:g} TFLOP/s ÷ {gpu.bandwidth:g} GB/s = {ridge:.3g} FLOP/B.",
+        "both intensities in numbers, and that a kernel may be bound by something else before it gets there",
+        word=word,
+    )  # fmt: skip
+
+
+def _what_next(next_step: CourseExercise | None) -> Iterator[FollowUp]:
+    if next_step is not None:
+        yield FollowUp(
+            "What would you try next to make this kernel faster, and what would you measure first?",
+            f"The course's next step, {next_step.name}: {next_step.exercise.idea}.",
+            "one change at a time; a counter that must change if the guess is right; what the change costs",
+        )

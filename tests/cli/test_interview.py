@@ -1,0 +1,240 @@
+"""`grade interview`: the session with its clock and keyboard, its file, and what an interviewer reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from grader.catalog.exercises import Catalog, load_catalog
+from grader.cli.interview import Sitting, TimeOver, chosen, read_session
+from grader.errors import UsageError
+from grader.exercise import Variant
+from grader.practice.history import key_of, progress
+from grader.practice.interview import Interview
+from grader.practice.progress import Run, now
+from grader.verdict import Diagnostic, LaunchRecord, StageResult, Verdict
+
+CATALOG = load_catalog()
+RIGHT = Verdict(
+    "reduce_v1", "sim", "pass", 80, 80, 1, (StageResult("compiles", "passed"),),
+    launches=(LaunchRecord("reduce_v1", (4096, 1, 1), (256, 1, 1), 1024, {}),),
+)  # fmt: skip
+WRONG = replace(
+    RIGHT, verdict="wrong", score=0, next_step="Add a barrier.", launches=(),
+    diagnostics=(Diagnostic("wrong", "out[0]: got 1, expected 2", hint="a barrier is missing"),),
+)  # fmt: skip
+
+
+class Clock:
+    """Seconds since 1970, at will."""
+
+    def __init__(self) -> None:
+        self.at = 1_790_000_000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+class Typed:
+    """Lines with the seconds that pass before each; after the last the input ends."""
+
+    def __init__(self, clock: Clock, lines: Iterable[tuple[float, str]]) -> None:
+        self.clock, self.lines, self.prompts = clock, list(lines), list[str]()
+
+    def line(self, prompt: str, seconds: float) -> str | None:
+        self.prompts.append(prompt)
+        if not self.lines:
+            return None
+        if self.lines[0][0] > seconds:
+            self.lines[0] = (self.lines[0][0] - seconds, self.lines[0][1])
+            self.clock.at += seconds
+            raise TimeOver
+        waited, line = self.lines.pop(0)
+        self.clock.at += waited
+        return line
+
+
+@pytest.fixture(autouse=True)
+def here(empty_folder, monkeypatch):
+    """An empty folder to work in, nothing graded yet, and no GPU."""
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("grader.practice.history._gpus", lambda: 0)
+    return empty_folder
+
+
+@pytest.fixture
+def hold(here) -> Callable[..., tuple[int, Interview, Typed]]:
+    """Holds a session with typed lines and verdicts: its exit code, what its file then has, and the keyboard."""
+    clock = Clock()
+
+    def call(lines, verdicts=(), session=None, minutes=40.0, **fields):
+        file = Path("interview-reduce_v1.json")
+        session = session or Interview("reduce_v1", 2, minutes, 7, **fields)
+        graded = iter(verdicts)
+        typed = Typed(clock, lines)
+        sitting = Sitting(CATALOG, session, file, typed, clock, lambda *_: next(graded), no_color=True)
+        return sitting.hold(), read_session(file), typed
+
+    return call
+
+
+DONE = [(60.0, ""), (60.0, ""), (30.0, "d")]  # two gradings, then the questions
+
+
+def test_a_session_logs_every_attempt_with_its_code_and_every_answer(hold, capsys):
+    code, session, _ = hold([*DONE, *[(10.0, "8")] * 20], [WRONG, RIGHT])
+    assert code == 0
+    assert [(one.at_s, one.verdict) for one in session.attempts] == [(60, "wrong"), (120, "pass")]
+    assert session.attempts[0].message == "out[0]: got 1, expected 2"
+    assert "YOUR CODE" in session.attempts[1].files["reduce_v1.cu"]
+    assert session.code_ended_s == 150
+    assert session.answers
+    assert session.answers[0].question.startswith("Your `reduce_v1` has 256 threads a block and 1024 bytes")
+    assert session.started is not None
+    assert session.ended is not None
+    assert (session.ended - session.started).total_seconds() > 150 + 10 * len(session.answers)
+    out = capsys.readouterr().out
+    assert "passed after 2:00, in attempt 2 of 2" in out
+    assert "time line" in out
+
+
+def test_there_are_no_hints_in_an_interview(hold, capsys):
+    hold([(60.0, ""), (1.0, "q")], [WRONG])
+    out = capsys.readouterr().out
+    assert "got 1, expected 2" in out
+    assert "barrier" not in out.partition("got 1, expected 2")[2]
+
+
+def test_the_task_is_shown_without_the_idea(hold, capsys):
+    hold([(1.0, "q")])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "interview of 40 minutes" in out
+    assert "30:00 for the code, then 10:00 for questions" in out
+    assert Path("interview-reduce_v1/reduce_v1.cu").read_text() == CATALOG.find("reduce_v1").stub.read_text()
+
+
+def test_the_time_for_the_code_ends_while_nobody_types(hold):
+    code, session, _ = hold([(31 * 60.0, "later")], [])
+    assert code == 1
+    assert session.code_ended_s == 30 * 60
+    assert [answer.typed for answer in session.answers[:1]] == ["later"]
+
+
+def test_questions_are_asked_until_the_time_is_over(hold, capsys):
+    _, session, _ = hold([(1.0, "d"), (39 * 60.0, "slow"), (3600.0, "never")])
+    assert session.answers[0].typed == "slow"
+    assert session.answers[-1].typed == ""
+    assert session.ended
+    assert "questions were not asked" in capsys.readouterr().out
+
+
+def test_who_leaves_finds_the_session_again_and_the_clock_ran_on(hold, capsys):
+    code, session, _ = hold([(60.0, ""), (60.0, "q")], [WRONG])
+    assert code == 1
+    assert session.ended is None
+    code, session, keyboard = hold([(60.0, ""), (1.0, "d"), *[(1.0, "1")] * 20], [RIGHT], session=session)
+    assert code == 0
+    assert session.interruptions == (120,)
+    assert [one.at_s for one in session.attempts] == [60, 180]
+    assert keyboard.prompts[0].startswith("[28:00 for the code]")
+    assert "interrupted 1 time; the clock ran on" in capsys.readouterr().out
+
+
+def test_a_session_that_is_over_only_shows_its_report(hold, capsys):
+    _, session, _ = hold([(1.0, "d"), *[(1.0, "1")] * 20])
+    capsys.readouterr()
+    hold([], session=session)
+    assert "This interview is over." in capsys.readouterr().out
+
+
+def test_an_interviewer_sees_the_model_answers_and_the_candidate_does_not(hold, run):
+    _, session, _ = hold([*DONE, *[(1.0, "my words")] * 20], [WRONG, RIGHT], prepared=True)
+    assert all(answer.judged == "" for answer in session.answers)
+    code, out, _ = run("interview", "--review", "interview-reduce_v1.json")
+    assert code == 0
+    assert "model answer" in out
+    assert "my words" in out
+    assert "attempt 1: reduce_v1.cu" in out
+    assert "in the candidate's hands" in out
+
+
+def test_a_prepared_session_is_one_file_that_nobody_overwrites(run):
+    code, out, _ = run("interview", "sgemm_v1", "--prepare", "monday.json", "--minutes", "30")
+    assert code == 0
+    assert "`grade interview monday.json` begins it" in " ".join(out.split())
+    session = read_session(Path("monday.json"))
+    assert (session.exercise, session.minutes, session.prepared, session.started) == ("sgemm_v1", 30, True, None)
+    assert run("interview", "sgemm_v1", "--prepare", "monday.json")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--review", "nothing.json"), "cannot read nothing.json"),
+        (("nothing.json",), "cannot read nothing.json"),
+        (("nothing.json", "--minutes", "3"), "has its exercise and its time"),
+        (("reduce_v1", "--prepare", "file.txt"), "must end in .json"),
+        (("no_such_exercise",), "there is no exercise 'no_such_exercise'"),
+        (("--path", "nowhere"), "nowhere"),
+    ],
+)
+def test_a_wrong_command_says_what_is_wrong(run, words, message):
+    code, _, err = run("interview", *words)
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"minutes": 0}, "it has no exercise, or no time"),
+        ({"minutes": "long"}, "minutes must be a number"),
+        ({"schema": "other"}, 'its "schema" is not'),
+        ({"started": "yesterday"}, "started must be a time"),
+        ({"attempts": [{"at_s": 1}]}, "attempts[0]"),
+        ({"seed": 1.5}, "seed must be a whole number"),
+        ({"more": 1}, "more is not known"),
+    ],
+)
+def test_a_file_that_is_no_session_is_refused_with_the_reason(run, change, message):
+    run("interview", "reduce_v1", "--prepare", "file.json")
+    document = json.loads(Path("file.json").read_text())
+    Path("file.json").write_text(json.dumps({**document, **change}))
+    code, _, err = run("interview", "--review", "file.json")
+    assert code == 2
+    assert message in err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"schema": 1e999}', "[" * 100_000])
+def test_a_file_that_is_not_json_is_refused(run, text):
+    Path("file.json").write_text(text)
+    code, _, err = run("interview", "--review", "file.json")
+    assert (code, "is not an interview's file" in err) == (2, True)
+
+
+def test_an_exercise_that_was_not_passed_is_chosen(monkeypatch):
+    course, _, version = key_of(CATALOG.find("reduce_v1"))
+    for name in ("sgemm_v1", "sgemm_v2", "sgemm_v3", "sgemm_v4", "sgemm_v5", "sgemm_v6", "sgemm_v8"):
+        progress().record(Run(now(), course, name, "pass", 80, 80, "sim", course_version=version))
+    assert chosen(CATALOG, "sgemm", None, Random(1)).entry.name == "sgemm_v7"
+    progress().record(Run(now(), course, "sgemm_v7", "pass", 80, 80, "sim", course_version=version))
+    again = chosen(CATALOG, "sgemm", None, Random(1))
+    assert "passed" in again.note
+    assert chosen(CATALOG, "2", None, Random(1)).entry.chapter == "02_memory"
+    assert "interview" in chosen(CATALOG, None, "interview", Random(1)).entry.exercise.paths
+    with pytest.raises(UsageError):
+        chosen(CATALOG, "77", None, Random(1))
+
+
+def test_a_variant_is_chosen_where_everything_was_passed():
+    entry = CATALOG.find("vector_add")
+    varied = replace(entry, exercise=replace(entry.exercise, variants=(Variant("reversed", task="the other way"),)))
+    course, name, version = key_of(entry)
+    progress().record(Run(now(), course, name, "pass", 80, 80, "sim", course_version=version))
+    choice = chosen(Catalog((varied,)), "vector_add", None, Random(1))
+    assert (choice.entry, choice.variant) == (varied, "reversed")
