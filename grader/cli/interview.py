@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from random import Random
 from secrets import randbits
@@ -26,7 +25,7 @@ from grader.catalog.exercises import Catalog, is_number
 from grader.catalog.paths import find_path
 from grader.catalog.statements import task_in
 from grader.catalog.variants import entry_with
-from grader.cli.course import files_of, find, load, named, shown_statement, to_edit
+from grader.cli.course import files_of, find, load, shown_statement, to_edit
 from grader.errors import UsageError
 from grader.frozen import dataclass
 from grader.output import print_line, print_text, say, screen
@@ -35,6 +34,7 @@ from grader.practice.history import gradable_here, hints_seen, key_of, passed_na
 from grader.practice.interview import MAX_BYTES, Answer, Interview, attempt_of, interview_in, interview_text
 from grader.practice.questions import generators_of, questions_of
 from grader.render.interview import changes_text, clock, interview_report
+from grader.text import listed
 from grader.verdict import SEED_BITS, Verdict
 
 MINUTES = 45.0
@@ -105,8 +105,8 @@ def interview(
         if choice.note:
             say(choice.note)
         file = _unused(Path(f"interview-{entry.name}{SUFFIX}"))
-    grade_one = partial(_graded, backend=backend, device=device)
-    return Sitting(catalog, session, file, TypedLines(), time.time, grade_one, no_color=no_color).hold()
+    graded = graded_by(backend, device)
+    return Sitting(catalog, session, file, TypedLines(), time.time, graded, no_color=no_color).hold()
 
 
 @dataclass(frozen=True)
@@ -202,14 +202,19 @@ def _unused(file: Path) -> Path:
     return free
 
 
-def _graded(entry: CourseExercise, path: Path, seed: int, *, backend: str, device: int) -> Verdict:
-    from grader.grading.grade import grade
-    from grader.grading.services import Hardware, Task
-    from grader.output import waiting
+def graded_by(backend: str, device: int) -> Graded:
+    """How an attempt is graded."""
 
-    request = Hardware.found(backend, device).request(Task(entry, path), seed=seed)
-    with waiting(entry.name) as show_step:
-        return grade(replace(request, tell=show_step))
+    def graded(entry: CourseExercise, path: Path, seed: int) -> Verdict:
+        from grader.grading.grade import grade
+        from grader.grading.services import Hardware, Task
+        from grader.output import waiting
+
+        request = Hardware.found(backend, device).request(Task(entry, path), seed=seed)
+        with waiting(entry.name) as show_step:
+            return grade(replace(request, tell=show_step))
+
+    return graded
 
 
 # --------------------------------------------------------------------------------------------------------- the session
@@ -252,9 +257,8 @@ class Sitting:
             say("This interview is over. Its report:")
             return self._report()
         self._open()
-        if self.session.code_ended_s is None and not self._code():
-            return 1
-        if not self._questions():
+        if (self.session.code_ended_s is None and not self._code()) or not self._questions():
+            say(f"The clock runs on: `grade interview {self.file}` goes on with it.")
             return 1
         self._keep(
             replace(self.session, ended=self._time(), hints_read=max(0, hints_seen(self.entry) - self._hints_before))
@@ -290,7 +294,7 @@ class Sitting:
                 "Grade as often as you want."
             )
         if self.session.code_ended_s is None:
-            say(f"Your code: {named(self._paths())}, where it says YOUR CODE.")
+            say(f"Write your code in {listed(map(str, self._paths()))}, where it says YOUR CODE.")
             print_line(KEYS.format(file=self.file).lstrip("\n"))
 
     def _copy_stubs(self) -> None:
@@ -327,7 +331,6 @@ class Sitting:
                 break
             key = "q" if line is None else line.strip().casefold()[:1]
             if key == "q":
-                say(f"The clock runs on: `grade interview {self.file}` goes on with it.")
                 return False
             if key == "d":
                 break

@@ -111,7 +111,8 @@ def _words(attempt: Attempt) -> str:
 
 
 def _question(number: int, answer: Answer, width: int) -> Iterator[RenderableType]:
-    yield Text(f"\n  {number}. ", style="bold").append(safe(answer.question), style="bold")
+    asked = statement_text(f"**{number}.** {safe(answer.question)}", width=width - 2, color=False).strip()
+    yield Padding(Text(asked, style="bold"), (1, 0, 0, 2))
     verdict = {True: " (right)", False: " (not right)", None: ""}[answer.right]
     verdict = f" ({answer.judged}, in the candidate's own view)" if answer.judged else verdict
     grid = Table.grid(padding=(0, 2))

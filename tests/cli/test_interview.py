@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pty
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from random import Random
 import pytest
 
 from grader.catalog.exercises import Catalog, load_catalog
-from grader.cli.interview import Sitting, TimeOver, chosen, read_session
+from grader.cli.interview import Sitting, TimeOver, TypedLines, chosen, graded_by, read_session
 from grader.errors import UsageError
 from grader.exercise import Variant
 from grader.practice.history import key_of, progress
@@ -143,6 +144,25 @@ def test_who_leaves_finds_the_session_again_and_the_clock_ran_on(hold, capsys):
     assert [one.at_s for one in session.attempts] == [60, 180]
     assert keyboard.prompts[0].startswith("[28:00 for the code]")
     assert "interrupted 1 time; the clock ran on" in capsys.readouterr().out
+
+
+def test_a_file_is_really_graded(here):
+    clock = Clock()
+    typed = Typed(clock, [(1.0, ""), (1.0, "q")])
+    session = Interview("hello_index", 2, 10, 7)
+    sitting = Sitting(CATALOG, session, Path("session.json"), typed, clock, graded_by("sim", 0), no_color=True)
+    assert sitting.hold() == 1
+    assert [one.verdict for one in read_session(Path("session.json")).attempts] == ["wrong"]
+
+
+def test_a_terminal_waits_for_a_line_until_the_time_is_over(monkeypatch, capsys):
+    ours, theirs = pty.openpty()
+    with open(theirs) as terminal, open(ours, "wb", buffering=0) as keys:
+        monkeypatch.setattr("sys.stdin", terminal)
+        with pytest.raises(TimeOver):
+            TypedLines().line("> ", 0.0)
+        keys.write(b"8 blocks\n")
+        assert TypedLines().line("> ", 60.0) == "8 blocks"
 
 
 def test_a_session_that_is_over_only_shows_its_report(hold, capsys):
