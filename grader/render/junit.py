@@ -54,7 +54,8 @@ def _suite(verdict: Verdict, timestamp: str) -> xml.Element:
 def _properties(verdict: Verdict) -> dict[str, str]:
     found = {
         "verdict": verdict.verdict, "score": f"{verdict.score:g}", "max_score": f"{verdict.max_score:g}",
-        "backend": verdict.backend, "seed": str(verdict.seed), "device": verdict.device or "",
+        "backend": verdict.backend, "device": verdict.device or "",
+        "seed": "" if verdict.seed is None else str(verdict.seed),
     }  # fmt: skip
     if verdict.measured is not None:
         part = verdict.measured.fraction_of_peak

@@ -206,11 +206,13 @@ def _far_faster(book: Gradebook) -> Iterator[tuple[Row, str, int, str]]:
 
 # ------------------------------------------------------------------------------------------- what needs the teacher
 
+_AGAIN = "`grade class run FOLDER --again --student ID --exercise NAME`"
+_DECIDE = "`grade class override FOLDER ID NAME --points N --reason TEXT`"
 TO_DO: Mapping[str, str] = {
-    "waiting": "Run the class again: it grades only what has no result.",
-    "inconclusive": "Grade these again on a machine that does nothing else, or decide yourself with an override.",
-    "set_aside": "Read the file before you grade it again; or decide yourself with an override.",
-    "error": "Read the message on the student's page: the machine may lack something. Then grade these again.",
+    "waiting": "`grade class run FOLDER` grades what has no result.",
+    "inconclusive": f"Grade these again on a machine that does nothing else ({_AGAIN}), or decide yourself: {_DECIDE}.",
+    "set_aside": f"Read the file before you grade it again ({_AGAIN}); or decide yourself: {_DECIDE}.",
+    "error": f"`grade class status FOLDER` shows the message; the machine may lack something. Then {_AGAIN}.",
 }
 
 
@@ -252,7 +254,7 @@ def _unequal(book: Gradebook) -> Iterator[Task]:
         "The times are of different GPUs", "Times of different GPUs cannot be compared; pass lines are of each GPU.",
         tuple(gpus) if len(gpus) > 1 else (),
     )  # fmt: skip
-    versions = sorted({", ".join(f"{k} {v}" for k, v in sorted(result.versions.items())) for result in results})
+    versions = sorted({f"{r.versions.get('warpgrade', '?')}, course {r.versions.get('basis', '?')}" for r in results})
     yield Task(
         "The results are of different versions", "Grade the older ones again if it matters.",
         tuple(versions) if len(versions) > 1 else (),

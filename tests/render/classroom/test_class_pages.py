@@ -83,7 +83,7 @@ def test_the_teacher_sees_what_needs_a_decision_and_what_to_do():
     for said in (
         "1 grade open: it has not been graded yet.", "its time could not be measured well enough.",
         "it ended several workers and was set aside.", "the grader could not grade it.", "1 student not on the roster.",
-        "1 submission without a time.", "decide yourself with an override", "decided by you",
+        "1 submission without a time.", "or decide yourself:", "decided by you",
     ):  # fmt: skip
         assert said in words
 
@@ -129,7 +129,7 @@ def test_unequal_gpus_versions_and_a_missing_sandbox_are_told():
     )
     whom = {task.what: task.whom for task in figures.tasks(gradebook(record(one, two, results=results)))}
     assert whom["The times are of different GPUs"] == ("A100", "H200")
-    assert whom["The results are of different versions"] == ("warpgrade 1", "warpgrade 2")
+    assert whom["The results are of different versions"] == ("1, course ?", "2, course ?")
     assert whom["1 submission ran without a sandbox"] == ("lab",)
 
 
