@@ -444,6 +444,7 @@ def wrong(
     return authoring.edit_wrong(entry, answer, files) if files else authoring.print_wrong(entry, answer, into)
 
 
+EXPORTS = ("csv", "canvas", "moodle", "junit", "gradescope", "classroom50")
 CLASS_FOLDER = path_argument("folder", metavar="FOLDER")
 
 
@@ -508,3 +509,39 @@ def status() -> None:
 )  # fmt: skip
 def override() -> None:
     """Decide the points of one student's exercise yourself."""
+
+
+@command(
+    "classroom_report.report", CLASS_FOLDER,
+    path_option("--to", metavar="DIR", help="Write the report here; default: FOLDER/report."),
+    click.option("--leaderboard", is_flag=True, help="Also a page of who is fastest, under pseudonyms."),
+    AS_JSON, COURSE, group=class_,
+)  # fmt: skip
+def report() -> None:
+    """Write the pages of a class: yours, and one for each student.
+
+    index.html shows what needs you, how the points are distributed, what most stumbled over, and all grades.
+    students/ has a page for each student, with hints at their own lines; it shows nothing of others and no hidden case.
+    """
+
+
+@command(
+    "classroom_report.export", CLASS_FOLDER, click.argument("system", type=click.Choice(EXPORTS), metavar="SYSTEM"),
+    path_option("--into", help="canvas: fill a column of your export of the gradebook; nothing else changes."),
+    click.option("--column", metavar="TITLE", help="The column to fill; default: that of the assignment's title."),
+    click.option("--exercise", metavar="NAME", help="Only this exercise."),
+    path_option("--output", metavar="PATH", help="Write here; a folder for gradescope and classroom50."),
+    click.option(
+        "--match", type=click.Choice(("idnumber", "email", "username")), default="idnumber",
+        help="moodle: what names a student there.",
+    ),
+    click.option(
+        "--missing", type=click.Choice(("zero", "blank")), default="zero", help="What nobody submitted is 0, or blank."
+    ),
+    COURSE, group=class_,
+)  # fmt: skip
+def export() -> None:
+    """Write the grades for another system: csv, canvas, moodle, junit, gradescope or classroom50.
+
+    An open grade is never written as 0. Who is left out is listed, with the reason.
+    """

@@ -9,6 +9,7 @@ above the maximum, which Moodle refuses, and feedback stands beside its grade: a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Literal
 
@@ -30,6 +31,7 @@ from grader.render.classroom.tables import (
 )
 
 Match = Literal["idnumber", "email", "username"]
+MATCHES: Mapping[str, Match] = {"idnumber": "idnumber", "email": "email", "username": "username"}
 HEADINGS = {"idnumber": "useridnumber", "email": "useremail", "username": "username"}
 _COLUMNS = {
     "idnumber": ("idnumber", "id number", "useridnumber", "user id number"),

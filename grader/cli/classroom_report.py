@@ -1,0 +1,295 @@
+"""``grade class report`` and ``grade class export``: a class's results as pages, and as files for other systems.
+
+What is written is made by pure functions of the class's records (`grader.render.classroom`); this reads the folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from grader.catalog.exercises import Catalog
+from grader.classroom import key
+from grader.classroom.folder import read_class
+from grader.classroom.gradebook import Gradebook, gradebook
+from grader.classroom.records import ClassRecord, ClassSubmission
+from grader.classroom.store import Store
+from grader.cli.course import find, load
+from grader.errors import UsageError
+from grader.expressions import did_you_mean
+from grader.frozen import dataclass
+from grader.output import print_json, print_line, print_text, say, write_file
+from grader.render.classroom.shown import ExerciseFacts
+from grader.render.classroom.tables import Exported, LeftOut, Missing
+from grader.text import counted
+
+TEXT_BYTES = 256 << 10
+REPORT = "report"
+LISTED = 12  # of those who are left out
+
+
+def whole_record(folder: Path, courses: Sequence[Path]) -> ClassRecord:
+    """All of a class, with results and the teacher's decisions."""
+    record = read_class(folder, courses)
+    with Store.open(folder, make=False) as store:
+        return replace(record, results=store.results(), overrides=store.overrides())
+
+
+def facts_of(catalog: Catalog, record: ClassRecord) -> Mapping[str, ExerciseFacts]:
+    """What the course says about each exercise: its idea, and the sizes that it publishes."""
+    found = {}
+    for assigned in record.assignment.exercises:
+        exercise = find(catalog, assigned.name).exercise
+        sizes = (*exercise.small, exercise.simulated, *((exercise.timed,) if exercise.timed else ()))
+        found[assigned.name] = ExerciseFacts(exercise.idea, sizes)
+    return found
+
+
+def private_texts(folder: Path, record: ClassRecord) -> list[str]:
+    """What no student may read: where the teacher's files are, and, if the key is here, what follows from it."""
+    places = {str(folder.resolve()), str(Path.home()), str(Path.cwd())}
+    texts = {place for place in places if place.count("/") > 1}
+    if (folder / key.FILE).exists():
+        class_key = key.read_key(folder)
+        secret = key.assignment_key(class_key, record.assignment.name)
+        texts |= {class_key.hex(), secret.hex()}
+        texts |= {str(key.seed(secret, exercise.name)) for exercise in record.assignment.exercises}
+    return sorted(texts, key=len, reverse=True)
+
+
+# -------------------------------------------------------------------------------------------------------------- report
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """The options of ``grade class report``, as click passes them."""
+
+    folder: Path
+    to: Path | None = None
+    leaderboard: bool = False
+    as_json: bool = False
+    courses: tuple[Path, ...] = ()
+
+
+def report(**values: Any) -> int:
+    """Write the pages; or print the document."""
+    from grader.render.classroom.document import class_document
+    from grader.render.classroom.names import pseudonyms
+    from grader.render.json import dumps, versions
+
+    options = ReportOptions(**values)
+    record = whole_record(options.folder, options.courses)
+    book, made = gradebook(record), datetime.now().astimezone()
+    ids = [row.student.id for row in book.rows]
+    who = pseudonyms(ids, key.read_key(options.folder)) if options.leaderboard else {}
+    document = class_document(
+        book, made=made, versions={"warpgrade": versions()["warpgrade"]}, similar=record.similar, pseudonyms=who
+    )
+    if options.as_json:
+        print_json(document)
+        return 0
+    to = options.to or options.folder / REPORT
+    files = _pages(options, record, book, made, who) | {"class.json": dumps(document) + "\n"}
+    for name, text in files.items():
+        _write(to / name, text)
+    _say_what_was_made(to, book)
+    return 0
+
+
+def _pages(
+    options: ReportOptions, record: ClassRecord, book: Gradebook, made: datetime, who: Mapping[str, str]
+) -> dict[str, str]:
+    """All pages by their paths in the report."""
+    from grader.render.classroom.leaderboard import leaderboard_page
+    from grader.render.classroom.names import file_names
+    from grader.render.classroom.student import student_page
+    from grader.render.classroom.teacher import teacher_page
+    from grader.render.json import versions
+
+    facts, private = facts_of(load(options.courses), record), private_texts(options.folder, record)
+    shown = {"warpgrade": versions()["warpgrade"]}
+    paths = {student: f"students/{name}.html" for student, name in file_names(r.student.id for r in book.rows).items()}
+    pages = {
+        "index.html": teacher_page(
+            book, made=made, versions=shown, similar=record.similar, pages=paths,
+            leaderboard="leaderboard.html" if who else "",
+        )
+    }  # fmt: skip
+    if who:
+        pages["leaderboard.html"] = leaderboard_page(book, who, made=made)
+    for row in book.rows:
+        counting = [grade.attempt.submission for grade in row.grades if grade.attempt]
+        pages[paths[row.student.id]] = student_page(
+            row, book, made=made, texts={one.key: _texts(options.folder, one) for one in counting}, facts=facts,
+            private=private, versions=shown, pseudonym=who.get(row.student.id, ""),
+        )  # fmt: skip
+    return pages
+
+
+def _texts(folder: Path, submission: ClassSubmission) -> dict[str, str]:
+    """The submitted files by the names that findings use; a file that cannot be read is left out."""
+    found = {}
+    for file in submission.files:
+        name = submission.exercise + ("_host.py" if file.path.endswith(".py") else ".cu")
+        try:
+            with (folder / file.path).open("rb") as opened:
+                found[name] = opened.read(TEXT_BYTES).decode("utf-8", "replace")
+        except OSError:
+            continue
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    """Write one file of a report, which only its owner can read: it has names and grades."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise UsageError(f"cannot write {path.parent}: {error.strerror}", code="cannot_write") from None
+    write_file(path, text)
+
+
+def _say_what_was_made(to: Path, book: Gradebook) -> None:
+    print_line(f"The report of {counted(len(book.rows), 'student')} is in {to}: open {to / 'index.html'} in a browser.")
+    say(f"The page of each student is in {to / 'students'}: send each student only their own.")
+    if left := sum(row.open for row in book.rows):
+        say(f"{counted(left, 'grade')} without points: the report begins with what to do.")
+
+
+# -------------------------------------------------------------------------------------------------------------- export
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """The options of ``grade class export``, as click passes them."""
+
+    folder: Path
+    system: str
+    into: Path | None = None
+    column: str | None = None
+    exercise: str | None = None
+    output: Path | None = None
+    match: str = "idnumber"
+    missing: Missing = "zero"
+    courses: tuple[Path, ...] = ()
+
+
+def export(**values: Any) -> int:
+    """Write the file or files for one system."""
+    options = ExportOptions(**values)
+    record = whole_record(options.folder, options.courses)
+    _require_fitting(options, record)
+    book = gradebook(record)
+    if options.into is not None:
+        return _fill(options, options.into, book)
+    if options.system in _FOLDERS:
+        return _write_each(options, record, book)
+    made = _EXPORTS[options.system](options, book)
+    if options.output is None:
+        print_text(made.text)
+    else:
+        write_file(options.output, made.text)
+        print_line(f"The grades are in {options.output}.", to_stderr=True)
+    _say_left_out(made.left_out, made.remarks)
+    return 0
+
+
+def _require_fitting(options: ExportOptions, record: ClassRecord) -> None:
+    """Raise UsageError for options that do not fit together."""
+    names = [exercise.name for exercise in record.assignment.exercises]
+    if options.exercise is not None and options.exercise not in names:
+        hint = did_you_mean(options.exercise, names) or f"the assignment has {', '.join(names)}"
+        raise UsageError(f"{options.exercise!r} is not assigned", code="unknown_exercise", hint=hint)
+    if (options.into or options.column) and options.system != "canvas":
+        raise UsageError(
+            "--into and --column are for canvas", code="usage", hint="other systems import a file of their own"
+        )
+    if options.column and not options.into:
+        raise UsageError("--column needs --into", code="usage", hint="--into FILE is your export of Canvas's gradebook")
+    if options.system in _FOLDERS and options.output is None:
+        raise UsageError(f"{options.system} gets a file for each student", code="usage", hint="--output DIR says where")
+
+
+def _csv(options: ExportOptions, book: Gradebook) -> Exported:
+    from grader.render.classroom.tables import to_csv
+
+    return to_csv(book, exercise=options.exercise, missing=options.missing)
+
+
+def _canvas(options: ExportOptions, book: Gradebook) -> Exported:
+    from grader.render.classroom.canvas import to_canvas
+
+    return to_canvas(book, exercise=options.exercise, missing=options.missing)
+
+
+def _moodle(options: ExportOptions, book: Gradebook) -> Exported:
+    from grader.render.classroom.moodle import MATCHES, to_moodle
+
+    return to_moodle(book, match=MATCHES[options.match], exercise=options.exercise, missing=options.missing)
+
+
+def _junit(options: ExportOptions, book: Gradebook) -> Exported:
+    from grader.render.classroom.platforms import class_junit
+
+    return Exported(class_junit(book, made=datetime.now().astimezone()))
+
+
+_EXPORTS: Mapping[str, Callable[[ExportOptions, Gradebook], Exported]] = {
+    "csv": _csv, "canvas": _canvas, "moodle": _moodle, "junit": _junit,
+}  # fmt: skip
+_FOLDERS = {"gradescope": "results.json", "classroom50": "result.json"}
+
+
+def _fill(options: ExportOptions, into: Path, book: Gradebook) -> int:
+    """Fill a column of the instructor's file; without --output the new file is beside it."""
+    from grader.render.classroom.canvas import fill_canvas
+
+    try:
+        content = into.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{into} cannot be read: {error.strerror}", code="unreadable") from None
+    filled = fill_canvas(content, book, column=options.column, exercise=options.exercise, missing=options.missing)
+    output = options.output or into.with_name(f"{into.stem}-filled{into.suffix or '.csv'}")
+    try:
+        output.write_bytes(filled.content)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}", code="cannot_write") from None
+    print_line(f"{counted(filled.filled, 'cell')} filled: import {output} in Canvas. {into} is unchanged.")
+    _say_left_out(filled.left_out, filled.remarks)
+    return 0
+
+
+def _write_each(options: ExportOptions, record: ClassRecord, book: Gradebook) -> int:
+    """A folder for each student of the roster, with the file that the system reads."""
+    from grader.render.classroom.names import file_names
+    from grader.render.classroom.platforms import classroom50, gradescope
+    from grader.render.classroom.tables import unknown_students
+    from grader.render.json import dumps
+
+    assert options.output is not None
+    facts, private = facts_of(load(options.courses), record), private_texts(options.folder, record)
+    classroom, made = options.folder.resolve().name, datetime.now().astimezone()
+    rows = [row for row in book.rows if row.known]
+    names = file_names(row.student.id for row in rows)
+    for row in rows:
+        document = (
+            gradescope(row, book, facts, private)
+            if options.system == "gradescope"
+            else classroom50(row, book, classroom=classroom, made=made)
+        )
+        _write(options.output / names[row.student.id] / _FOLDERS[options.system], dumps(document) + "\n")
+    print_line(f"The results of {counted(len(rows), 'student')} are in {options.output}.")
+    _say_left_out(unknown_students(book), ())
+    return 0
+
+
+def _say_left_out(left_out: Sequence[LeftOut], remarks: Sequence[str]) -> None:
+    """What the teacher must know about an export, on standard error."""
+    for one in left_out[:LISTED]:
+        print_line(f"left out: {one.who}: {one.why}", to_stderr=True)
+    if len(left_out) > LISTED:
+        print_line(f"left out: {len(left_out) - LISTED} more; `grade class report` shows all", to_stderr=True)
+    for remark in remarks:
+        print_line(remark, to_stderr=True)
