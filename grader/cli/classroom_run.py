@@ -47,6 +47,9 @@ class RunOptions:
     jobs: int | None = None
     student: str | None = None
     exercise: str | None = None
+    workers: int | None = None
+    scheduler: str | None = None
+    slurm: Path | None = None
     again: bool = False
     mixed: bool = False
     no_sandbox: bool = False
@@ -131,20 +134,43 @@ def _require_sandbox(options: RunOptions) -> None:
 
 
 def _engine(options: RunOptions, record: ClassRecord) -> Engine:
+    """Where the options say that the class is graded. Raises UsageError for options that do not go together."""
+    given = {
+        "--jobs": options.jobs,
+        "--workers": options.workers,
+        "--scheduler": options.scheduler,
+        "--slurm": options.slurm,
+    }
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise UsageError(f"{listed(named)} cannot be used together", code="several_engines", hint="use one of them")
+    backend = record.assignment.backend
+    if options.scheduler is not None or options.slurm is not None:
+        from grader.classroom.engines import dask
+
+        return (
+            dask.on_slurm(options.slurm, backend)
+            if options.slurm
+            else dask.at_scheduler(options.scheduler or "", backend)
+        )
     from grader.classroom.engines.local import LocalEngine, processors, visible_gpus
 
-    gpus = visible_gpus(record.assignment.backend)
-    if record.assignment.backend == "gpu" and not gpus:
+    gpus = visible_gpus(backend)
+    if backend == "gpu" and not gpus:
         hint = (
             'grade where a GPU is, or write backend = "sim" into assignment.toml; `grade doctor` says what is missing'
         )
         raise Unsupported("the assignment's backend is gpu, and this machine has no GPU that can be used", hint=hint)
+    if options.workers is not None:
+        from grader.classroom.engines import dask
+
+        return dask.on_this_machine(options.workers, gpus)
     return LocalEngine(options.jobs or processors(), gpus)
 
 
 def _gpus(catalog: Catalog, record: ClassRecord, engine: Engine) -> Mapping[str, int]:
     """How many GPUs a task of each exercise has for itself."""
-    if not engine.gpus:
+    if not engine.uses_gpus:
         return {}
     names = [exercise.name for exercise in record.assignment.exercises]
     return {name: max(1, find(catalog, name).exercise.gpus) for name in names}
@@ -195,13 +221,13 @@ def _view(
 
         started = time.monotonic()
         last: deque[str] = deque(maxlen=LAST)
-        title = f"{record.assignment.title}, {engine.words}"
         with Live(console=Console(highlight=False), auto_refresh=False) as live:
 
             def show(watched: Watched, result: Result | None) -> None:
                 if result is not None:
                     last.append(result_words(result, submissions[result.submission]))
                 now = datetime.now().astimezone()
+                title = f"{record.assignment.title}, {engine.words}"
                 table = table_of_run(title, watched, list(last), time.monotonic() - started, now)
                 live.update(table, refresh=True)
 

@@ -476,6 +476,12 @@ def init() -> None:
         "--jobs", type=click.IntRange(1, 1024), metavar="N",
         help="Grade so many at once on the simulator; default: one for each processor. A GPU grades one at a time.",
     ),
+    click.option(
+        "--workers", type=click.IntRange(1, 1024), metavar="N",
+        help="Grade in so many workers of dask.distributed on this machine, one for each GPU.",
+    ),
+    click.option("--scheduler", metavar="ADDRESS", help="Grade in the workers of this dask.distributed scheduler."),
+    path_option("--slurm", metavar="FILE", help="Grade in workers that Slurm starts, as this slurm.toml says."),
     click.option("--student", metavar="ID", help="Grade the submissions of this student only."),
     click.option("--exercise", metavar="NAME", help="Grade the submissions of this exercise only."),
     click.option("--again", is_flag=True, help="Also grade what has a result; older results stay in the file."),

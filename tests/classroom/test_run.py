@@ -23,7 +23,7 @@ ASSIGNMENT = Assignment("week4", "Week 4", (AssignedExercise("vector_add"),), ba
 class ScriptedEngine(Engine):
     """Answers each task with the next word of its student: a verdict, or how the worker dies."""
 
-    words, gpus = "scripted", 0
+    words, uses_gpus = "scripted", False
 
     def __init__(self, scripts: dict[str, list[str]], at_once: int = 2) -> None:
         self.scripts = {student: deque(words) for student, words in scripts.items()}

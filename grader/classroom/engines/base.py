@@ -53,10 +53,15 @@ class Outcome:
 class Engine(Closing):
     """Where tasks run. Used by one thread."""
 
-    words: str
-    """What it is, for people: ``2 at once here``."""
-    gpus: int
-    """How many GPUs it has."""
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What it is now, for people: ``2 at once here``."""
+
+    @property
+    @abstractmethod
+    def uses_gpus(self) -> bool:
+        """Whether its tasks have GPUs."""
 
     @abstractmethod
     def has_room(self, task: WorkerTask) -> bool:

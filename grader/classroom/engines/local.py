@@ -35,14 +35,22 @@ class LocalEngine(Engine):
     """
 
     def __init__(self, jobs: int, gpus: Sequence[str] = ()) -> None:
-        self.words = f"{counted(len(gpus), 'GPU')} here" if gpus else f"{jobs} at once here"
+        self._jobs = jobs
         self._free_jobs = jobs
         self._free_gpus = list(gpus)
-        self.gpus = len(gpus)
+        self._gpus = len(gpus)
         self._launcher = Launcher(threads=max(1, processors() // max(jobs, len(gpus))))
         # A worker ends with the thread that started it: these live until `close`.
         self._threads = ThreadPoolExecutor(jobs + len(gpus), thread_name_prefix="class")
         self._ended: SimpleQueue[tuple[WorkerTask, tuple[str, ...], Future[Outcome]]] = SimpleQueue()
+
+    @property
+    def words(self) -> str:
+        return f"{counted(self._gpus, 'GPU')} here" if self._gpus else f"{self._jobs} at once here"
+
+    @property
+    def uses_gpus(self) -> bool:
+        return self._gpus > 0
 
     def has_room(self, task: WorkerTask) -> bool:
         return len(self._free_gpus) >= self._needs(task) if task.gpus else self._free_jobs > 0
@@ -70,4 +78,4 @@ class LocalEngine(Engine):
 
     def _needs(self, task: WorkerTask) -> int:
         """GPUs of a task; one for several GPUs has all of them if there are fewer, and is told so by the grading."""
-        return min(task.gpus, self.gpus)
+        return min(task.gpus, self._gpus)
