@@ -10,24 +10,7 @@ from grader.dev.questions import question_problems
 
 EXERCISES = load_catalog().exercises
 
-NOT_YET = [
-    "gemv",
-    "hgemm_mma",
-    "hgemm_wgmma",
-    "hgemm_wmma_v1",
-    "hgemm_wmma_v2",
-    "hgemm_wmma_v3",
-    "igemm_dp4a",
-    "sgemm_v1",
-    "sgemm_v2",
-    "sgemm_v3",
-    "sgemm_v4",
-    "sgemm_v5",
-    "sgemm_v6",
-    "sgemm_v7",
-    "sgemm_v8",
-    "splitk_gemm",
-]
+NOT_YET = []
 """Exercises whose questions are older than numbers and "Listens for". The list may only become shorter."""
 LADDERS_NOT_YET = ["reduce", "transpose"]
 NOT_YET += [one.name for one in EXERCISES if one.exercise.ladder in LADDERS_NOT_YET]
