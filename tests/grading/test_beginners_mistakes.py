@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from grader.api import grade
+from grader.backends.base import CaseRun, Execution
+from grader.backends.sim.session import SimSession
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 
@@ -59,9 +61,6 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
         ("sgemm_v1", "row >= m ||", "row > m ||", "out_of_bounds", "bounds.one_too_many", "row >= m"),
         ("softmax_v1", "(size_t)blockIdx.x * cols;\n    float", "(size_t)threadIdx.x * cols;\n    float",
          "out_of_bounds", "bounds.pointer_into_the_array", "begins at"),
-        ("occupancy", "min(CHUNK, m - start)", "CHUNK", "out_of_bounds",
-         "bounds.bound_lets_it_through", "is the bound"),
-        ("divergence", "if (i < n) {", "{", "out_of_bounds", "bounds.length_of_the_array", "compare the index"),
         ("igemm_dp4a", "at + 16 * chunk", "at + chunk", "out_of_bounds", "bounds.wide_access", "multiple of 16"),
         ("reduce_v1", "partial[t + s]", "partial[i + s]", "out_of_bounds",
          "bounds.index_made_of_the_block", "blockIdx"),
@@ -120,6 +119,24 @@ def test_the_hint_names_the_cause(exercise: str, old: str, new: str, word: str, 
 
 
 @pytest.mark.parametrize(
+    ("exercise", "old", "new", "rule", "marked"),
+    [
+        ("occupancy", "min(CHUNK, m - start)", "CHUNK", "bounds.bound_lets_it_through", "chunk[j] = y[start + j];"),
+        ("divergence", "if (i < n) {", "{", "bounds.length_of_the_array", "out[i] = decode_a(x[i]);"),
+    ],
+)
+def test_the_marked_line_is_that_of_the_load_and_not_the_one_before(
+    exercise: str, old: str, new: str, rule: str, marked: str
+) -> None:
+    """The line before has the loop, or the condition above which the compiler moves the load of both branches."""
+    source = edited(exercise, (old, new))
+    first = grade(exercise, source=source, backend="sim", seed=5).diagnostics[0]
+    assert (first.kind, first.rule) == ("out_of_bounds", rule)
+    assert first.line is not None
+    assert source.splitlines()[first.line - 1].strip() == marked
+
+
+@pytest.mark.parametrize(
     ("exercise", "old", "new", "word", "says"),
     [
         ("vector_add", " + threadIdx.x;", ";", "wrong", "both compute the same index"),
@@ -149,11 +166,26 @@ def test_the_next_step_begins_with_the_warning_that_explains_it(
     assert says in verdict.next_step
 
 
-def test_work_that_every_block_does_again_ends_by_the_budget() -> None:
+def test_work_that_every_block_does_again_ends_by_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its cases together are some seconds of work, however long the machine takes for them."""
+    runs: list[tuple[CaseRun, Execution]] = []
+    run = SimSession.run
+
+    def watched(session: SimSession, case: CaseRun) -> Execution:
+        runs.append((case, run(session, case)))
+        return runs[-1][1]
+
+    monkeypatch.setattr(SimSession, "run", watched)
     source = edited("saxpy_grid_stride", ("i < n; i += step", "i < n; i += blockDim.x"))
     verdict = grade("saxpy_grid_stride", source=source, backend="sim", seed=5)
     assert (verdict.verdict, verdict.diagnostics[0].kind) == ("timeout", "instruction_budget")
     assert verdict.diagnostics[0].cause == "case"
+    assert verdict.next_step.startswith(
+        "Begin with the warning on line 24: two threads store to the same element of out"
+    )
+    assert verdict.next_step.endswith("look at where a thread's index begins, and how far it steps.")
+    assert [execution.failure for _, execution in runs if execution.failure] == ["timeout"]
+    assert sum(execution.spent for _, execution in runs) < 250_000_000
 
 
 def test_slices_that_all_go_through_the_whole_sum_never_wait_for_the_clock() -> None:
