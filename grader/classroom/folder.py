@@ -3,6 +3,7 @@
 assignment.toml  class.key  roster.csv  .gitignore     written by init, then the teacher's
 submissions/  submissions.json                         collect/
 results.sqlite                                         the run
+similar.json                                           similar
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from grader.classroom import assignment, key, roster, submissions
+from grader.classroom import assignment, key, roster, similar_store, submissions
 from grader.classroom.records import Assignment, ClassRecord
 from grader.errors import UsageError
 
@@ -23,6 +24,7 @@ GITIGNORE = """\
 /submissions.json
 /roster.csv*
 /report/
+/similar.json
 /handout/
 """
 
@@ -71,4 +73,5 @@ def read_class(folder: Path, courses: Sequence[Path] = ()) -> ClassRecord:
         assignment=assignment.read_assignment(folder, courses),
         roster=roster.read_roster(folder / roster.FILE).students,
         submissions=submissions.read_submissions(folder),
+        similar=tuple(pair for one in similar_store.read_compared(folder) for pair in one.pairs),
     )

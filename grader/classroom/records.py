@@ -146,6 +146,19 @@ class SimilarPair:
 
 
 @dataclass(frozen=True)
+class ComparedExercise:
+    """The comparison of all submissions of one exercise. ``too_small`` are the keys of those that were not compared:
+    too little is left of them without what was handed out.
+    """
+
+    exercise: str
+    students: int
+    submissions: int
+    too_small: tuple[str, ...]
+    pairs: tuple[SimilarPair, ...]
+
+
+@dataclass(frozen=True)
 class ClassRecord:
     """All of a class: what pages and exports are made from. A submission without a result has not been graded."""
 

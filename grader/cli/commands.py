@@ -551,3 +551,18 @@ def export() -> None:
 
     An open grade is never written as 0. Who is left out is listed, with the reason.
     """
+
+
+@command(
+    "classroom_similar.similar", CLASS_FOLDER,
+    click.option("--exercise", metavar="NAME", help="Compare the submissions of this exercise only."),
+    path_option("--output", help="Write the page here; default: report/similar.html in FOLDER."),
+    AS_JSON, COURSE, group=class_,
+)  # fmt: skip
+def similar() -> None:
+    """Find submissions that are close to one another, and write a page with both files side by side.
+
+    Tokens and PTX are compared, so that other names, comments, layout and loops hide little. What stub, statement and
+    earlier solutions contain does not count. The pairs are also in similar.json, for the report. Close is not copied:
+    docs/results/similar.md says what is found and what is not.
+    """

@@ -144,5 +144,6 @@ def _pair(pair: SimilarPair) -> dict[str, Any]:
         "first": pair.first,
         "second": pair.second,
         "similarity": pair.similarity,
+        "by": pair.by,
         "shared": [{"first": list(one.first), "second": list(one.second)} for one in pair.shared],
     }
