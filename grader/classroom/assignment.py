@@ -93,6 +93,7 @@ _EXERCISE: Mapping[str, _Field] = {
 def read_assignment(folder: Path, courses: Sequence[Path] = ()) -> Assignment:
     """The assignment of a class folder. Raises UsageError (``bad_assignment``; ``not_a_class`` without the file)."""
     path = folder / FILE
+    require_class(folder)
     table = _checked(path, _document(path), _ASSIGNMENT, "")
     late = _checked(path, table.pop("late", {}), _LATE, "late.")
     if late.get("days") == UNLIMITED:
@@ -105,14 +106,18 @@ def read_assignment(folder: Path, courses: Sequence[Path] = ()) -> Assignment:
     return Assignment(late=LateRule(**late), **table)
 
 
+def require_class(folder: Path) -> None:
+    """Raise UsageError (``not_a_class``) unless the folder has an assignment."""
+    if not (folder / FILE).is_file():
+        hint = f"`grade class init {folder}` makes one"
+        raise UsageError(f"{folder} is no class: it has no {FILE}", code="not_a_class", hint=hint)
+
+
 def _document(path: Path) -> dict[str, Any]:
     from tomllib import TOMLDecodeError, loads
 
     try:
         return loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        hint = f"`grade class init {path.parent}` makes one"
-        raise UsageError(f"{path.parent} is no class: it has no {FILE}", code="not_a_class", hint=hint) from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", code="unreadable") from None
     except UnicodeDecodeError:

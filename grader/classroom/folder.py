@@ -75,3 +75,18 @@ def read_class(folder: Path, courses: Sequence[Path] = ()) -> ClassRecord:
         submissions=submissions.read_submissions(folder),
         similar=tuple(pair for one in similar_store.read_compared(folder) for pair in one.pairs),
     )
+
+
+def use_roster(folder: Path, source: Path) -> None:
+    """Make another file the roster of the class. One with students in it is kept as ``roster.csv.bak``."""
+    assignment.require_class(folder)
+    read = roster.read_roster(source)
+    if not read.students:
+        raise UsageError(f"{source} has no students", code="bad_roster", hint="the first line names the columns")
+    own = folder / roster.FILE
+    content = source.read_bytes()
+    if own.exists() and own.read_bytes() == content:
+        return
+    if own.exists() and own.read_text(encoding="utf-8", errors="replace") != roster.TEMPLATE:
+        own.replace(own.with_name(f"{own.name}.bak"))
+    submissions.replace_file(own, content)

@@ -81,6 +81,7 @@ class ClassSubmission:
     submitted: datetime | None = None
     time_from: Literal["", "lms", "git", "csv"] = ""
     origin: str = ""
+    marked_late: bool = False  # the LMS says that it is late, and not when it came (Canvas: LATE in the name)
 
     @property
     def key(self) -> str:

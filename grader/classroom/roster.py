@@ -33,6 +33,7 @@ IDS = (
 NAMES = ("name", "full name", "fullname", "student name", "display name", "student")
 FIRST_NAMES = ("first name", "firstname", "given name", "first", "vorname")
 LAST_NAMES = ("last name", "lastname", "surname", "family name", "last", "nachname")
+ALIASES = ("alias", "aliases", "github", "github username", "github_username", "github account")
 EMAILS = ("email", "email address", "e-mail", "e-mail address", "mail", "mail address")
 CANVAS = ("sis login id", "sis user id")  # with one of these beside it, "ID" is Canvas's own number
 NO_STUDENTS = re.compile(r"\s*(points possible|student, test|test student)", re.IGNORECASE)

@@ -2,24 +2,25 @@
 
     {"schema": "warpgrade/submissions/1", "assignment": "week4", "submissions": [
         {"student": "ada", "exercise": "vector_add", "number": 1,
-         "files": [{"path": "submissions/ada/vector_add/1/vector_add.cu", "sha256": "…"}],
+         "files": [{"path": "submissions/ada/vector_add/3f2a…/vector_add.cu", "sha256": "…"}],
          "submitted": "2026-12-06T21:04:00+00:00", "time_from": "lms", "origin": "w4.zip: …"}]}
 
-``path`` is relative to the class folder; ``submitted`` is null if nothing but the file's own date says when. The file
-is replaced as a whole, so that a reader finds the old or the new one.
+Each entry is a `ClassSubmission`. ``path`` is relative to the class folder; ``submitted`` is null if nothing but the
+file's own date says when. The file is replaced as a whole, so that a reader finds the old or the new one.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from grader.classroom.records import ClassSubmission, SubmittedFile
+from grader.classroom.records import ClassSubmission
 from grader.errors import UsageError
+from grader.reading import from_json
 
 FILE = "submissions.json"
 SCHEMA = "warpgrade/submissions/1"
@@ -30,14 +31,14 @@ def read_submissions(folder: Path) -> tuple[ClassSubmission, ...]:
     path = folder / FILE
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        if document["schema"] != SCHEMA:
-            raise ValueError(f"its schema is {document['schema']!r}, and not {SCHEMA!r}")
-        return tuple(_submission(entry) for entry in document["submissions"])
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise ValueError(f"its schema is not {SCHEMA}")
+        return from_json(tuple[ClassSubmission, ...], document.get("submissions"))
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", code="unreadable") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError) as error:
         hint = "`grade class collect` writes it: restore it from a backup, or delete it and collect again"
         raise UsageError(f"{path} is damaged: {error}", code="bad_submissions", hint=hint) from None
 
@@ -63,27 +64,5 @@ def replace_file(path: Path, content: bytes) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}", code="cannot_write") from None
 
 
-def _entry(submission: ClassSubmission) -> Mapping[str, Any]:
-    return {
-        "student": submission.student,
-        "exercise": submission.exercise,
-        "number": submission.number,
-        "files": [{"path": file.path, "sha256": file.sha256} for file in submission.files],
-        "submitted": submission.submitted.isoformat() if submission.submitted else None,
-        "time_from": submission.time_from,
-        "origin": submission.origin,
-    }
-
-
-def _submission(entry: Mapping[str, Any]) -> ClassSubmission:
-    files = tuple(SubmittedFile(str(file["path"]), str(file["sha256"])) for file in entry["files"])
-    submitted = datetime.fromisoformat(entry["submitted"]) if entry["submitted"] else None
-    return ClassSubmission(
-        student=str(entry["student"]),
-        exercise=str(entry["exercise"]),
-        number=int(entry["number"]),
-        files=files,
-        submitted=submitted,
-        time_from=entry["time_from"],
-        origin=str(entry["origin"]),
-    )
+def _entry(submission: ClassSubmission) -> dict[str, Any]:
+    return asdict(submission) | {"submitted": submission.submitted.isoformat() if submission.submitted else None}

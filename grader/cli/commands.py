@@ -471,6 +471,25 @@ def init() -> None:
 
 
 @command(
+    "collecting.collect_class", CLASS_FOLDER, path_argument("sources", metavar="SOURCE…", nargs=-1, required=True),
+    click.option(
+        "--form", type=click.Choice(("auto", "flat", "tree", "canvas", "moodle", "gradescope", "git")), default="auto",
+        help="How the names in it say whose a file is; auto tries each.",
+    ),
+    path_option("--roster", help="Make this CSV the roster of the class, for example an export of your LMS."),
+    path_option("--times", help="A CSV that says who submitted when: `student,exercise,submitted`."),
+    AS_JSON, COURSE, group=class_, name="collect",
+)  # fmt: skip
+def collect_class() -> None:
+    """Collect submissions: from folders, an LMS's download (zip or tar), or git repositories.
+
+    Canvas's, Moodle's and Gradescope's downloads are read as they are, zips in them included. Collecting again adds
+    what is new, and never loses or repeats a submission. The time of a submission comes from the LMS, git or --times,
+    never from a file's date.
+    """
+
+
+@command(
     "classroom_run.run", CLASS_FOLDER,
     click.option(
         "--jobs", type=click.IntRange(1, 1024), metavar="N",

@@ -1,0 +1,111 @@
+"""Which exercise of the assignment a file is, by its name: `vector_add.cu`, `Vector-Add (1).cu`, `vectoradd-2.cu`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from grader.catalog.courses import CourseExercise
+from grader.catalog.exercises import Catalog
+from grader.classroom.collect.entries import without_suffix
+from grader.classroom.records import Assignment
+from grader.expressions import did_you_mean
+from grader.frozen import dataclass
+
+HOST = "_host"
+# What browsers, file managers and LMSs add to the name of a second file: "x (1)", "x-1", "x - Copy", "x copy 2".
+_COPY = re.compile(r"(?: ?\((?P<a>\d{1,4})\)|-(?P<b>\d{1,4})|(?: -)?[ _]copy(?: (?P<c>\d{1,4}))?)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a file's name says. ``is_sure`` is False if only its folder says it, or there is but one exercise."""
+
+    exercise: str
+    is_host: bool = False
+    copy: int = 0
+    is_sure: bool = True
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The exercises of the assignment, and those of the course, for messages."""
+
+    assignment: Assignment
+    catalog: Catalog
+
+    @property
+    def name(self) -> str:
+        return self.assignment.name
+
+    @cached_property
+    def exercises(self) -> dict[str, CourseExercise]:
+        by_name = {entry.name: entry for entry in self.catalog.exercises}
+        return {each.name: by_name[each.name] for each in self.assignment.exercises}
+
+    def named(self, inside: Sequence[str]) -> Named | str:
+        """What the path below a student's folder is; a text says why it is nothing."""
+        stem, _, suffix = inside[-1].rpartition(".")
+        is_python = suffix.lower() == "py"
+        plain, copy = without_copy(stem)
+        if is_python and not plain.lower().endswith(HOST):
+            return "a .py file is of interest only as NAME_host.py, beside NAME.cu"
+        plain = plain[: -len(HOST)] if is_python else plain
+        for name, number in ((stem, 0), (plain, copy)):
+            if exercise := self._exactly(name):
+                return self._of(exercise, is_python, number)
+        squashed = [name for name in self.exercises if _squashed(name) == _squashed(plain)]
+        if len(squashed) == 1:
+            return self._of(squashed[0], is_python, copy)
+        if any(entry.name == plain for entry in self.catalog.exercises):
+            return f"{plain} is no exercise of this assignment"
+        folders = [found for part in inside[:-1] if (found := self._exactly(without_suffix(part)))]
+        only = list(self.exercises) if len(self.exercises) == 1 else []
+        if (folders or only) and not is_python:
+            return Named((folders[-1:] or only)[0], copy=copy, is_sure=False)
+        near = did_you_mean(plain, self.exercises)
+        return "it is not named after an exercise of this assignment" + (f"; {near}" if near else "")
+
+    def _of(self, exercise: str, is_host: bool, copy: int) -> Named | str:
+        if is_host and self.exercises[exercise].host_file is None:
+            return f"{exercise} has no host file"
+        return Named(exercise, is_host, copy)
+
+    def _exactly(self, name: str) -> str:
+        wanted = re.sub(r"[- ]", "_", name.strip()).casefold()
+        return next((exercise for exercise in self.exercises if exercise.casefold() == wanted), "")
+
+    def split(self, file: str) -> list[tuple[str, str]]:
+        """The readings of ``ada_vector_add.cu`` as a student and a file, that with the longest exercise first."""
+        stem, _, suffix = file.rpartition(".")
+        plain, copy = without_copy(stem)
+        again = f" ({copy})" if copy else ""
+        host = HOST if suffix.lower() == "py" and plain.lower().endswith(HOST) else ""
+        plain = plain[: len(plain) - len(host)]
+        readings = []
+        for name in sorted(self.exercises, key=len, reverse=True):
+            written = "[_ -]?".join(map(re.escape, name.split("_")))
+            for pattern in (rf"(?P<who>.+?)[_\-. ]+{written}", rf"{written}[_\-. ]+(?P<who>.+)"):
+                if match := re.fullmatch(pattern, plain, re.IGNORECASE):
+                    readings.append((match["who"], f"{name}{host}{again}.{suffix}"))
+        return readings
+
+    def without_title(self, name: str) -> str:
+        """``week4-ada`` and ``ada_week4`` are ``ada``: the assignment's name around a student's."""
+        title = re.escape(self.name)
+        match = re.fullmatch(rf"{title}[-_ ]+(.+)|(.+?)[-_ ]+{title}", name, re.IGNORECASE)
+        return (match[1] or match[2]) if match else name
+
+
+def without_copy(stem: str) -> tuple[str, int]:
+    """The name without what marks a copy, and its number: ``x (2)`` is ``x``, 2."""
+    match = _COPY.search(stem)
+    if match is None or match.start() == 0:
+        return stem, 0
+    plain, before = without_copy(stem[: match.start()])
+    return plain, before + int(match["a"] or match["b"] or match["c"] or 1)
+
+
+def _squashed(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).casefold()

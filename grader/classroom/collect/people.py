@@ -1,0 +1,98 @@
+"""Which student of the roster is meant: by an id, a login, a mail address or a name, each as an LMS writes it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from grader.classroom.records import Student
+from grader.classroom.roster import ALIASES, EMAILS, IDS
+from grader.frozen import dataclass
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Somebody who is not on the roster, or may be several of it; ``near`` are their ids and names."""
+
+    word: str
+    near: tuple[str, ...] = ()
+    is_ambiguous: bool = False
+
+
+class People:
+    """The students of a class by all that names them; without a roster everybody is a student by their label."""
+
+    def __init__(self, roster: Sequence[Student]) -> None:
+        self.roster = tuple(roster)
+        self._ids: dict[str, dict[str, Student]] = defaultdict(dict)
+        self._names: dict[str, dict[str, Student]] = defaultdict(dict)
+        for student in roster:
+            for word in _ids_of(student):
+                self._ids[word.casefold()][student.id] = student
+            for word in _names_of(student):
+                self._names[word][student.id] = student
+
+    def knows(self, word: str) -> bool:
+        """Whether the word means one student of the roster."""
+        return isinstance(self._find((word,)), Student)
+
+    def who(self, words: Sequence[str], label: str) -> Student | Unknown:
+        """The student whom the words mean, the best word first."""
+        return self._find(words) if self.roster else Student(label)
+
+    def _find(self, words: Sequence[str]) -> Student | Unknown:
+        several: dict[str, Student] = {}
+        for index, key in ((self._ids, str.casefold), (self._names, squashed)):
+            for word in words:
+                found = index.get(key(word.strip()), {})
+                if len(found) == 1:
+                    return next(iter(found.values()))
+                several = several or found
+        if several:
+            return Unknown(words[0], tuple(map(_shown, several.values())), is_ambiguous=True)
+        return Unknown(words[-1] if words[0].isdigit() else words[0], self._near(words))
+
+    def _near(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Up to three students with a similar id or name."""
+        near: dict[str, Student] = {}
+        for word in words:
+            for match in get_close_matches(squashed(word), [*self._names], n=3, cutoff=0.75):
+                near |= self._names[match]
+            for match in get_close_matches(word.casefold(), [*self._ids], n=3, cutoff=0.75):
+                near |= self._ids[match]
+        return tuple(_shown(student) for student in list(near.values())[:3])
+
+
+def _shown(student: Student) -> str:
+    return f"{student.id} ({student.name})" if student.name else student.id
+
+
+def _ids_of(student: Student) -> Iterator[str]:
+    """The id, and every cell of a column that names people."""
+    yield student.id
+    if student.email:
+        yield student.email
+    for heading, cell in student.columns.items():
+        kind = heading.strip().casefold()
+        if kind in ALIASES:
+            yield from filter(None, map(str.strip, re.split("[;,|]", cell)))
+        elif cell and kind in (*IDS, *EMAILS) and kind != "student":
+            yield cell
+
+
+def _names_of(student: Student) -> Iterator[str]:
+    """The name in every order of its words: Canvas writes ``lovelaceada``; and what is before the @ of the mail."""
+    parts = [part for part in map(squashed, re.split(r"[\s,]+", student.name)) if part]
+    yield from ("".join(parts[at:] + parts[:at]) for at in range(len(parts)))
+    if "@" in student.email:
+        yield squashed(student.email.partition("@")[0])
+    yield squashed(student.id)
+
+
+def squashed(text: str) -> str:
+    """Letters and digits alone, without accents and capitals: ``Dvořák, Antonín`` is ``dvorakantonin``."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(filter(str.isalnum, plain)).casefold()
