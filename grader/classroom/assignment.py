@@ -90,8 +90,11 @@ _EXERCISE: Mapping[str, _Field] = {
 }
 
 
-def read_assignment(folder: Path, courses: Sequence[Path] = ()) -> Assignment:
-    """The assignment of a class folder. Raises UsageError (``bad_assignment``; ``not_a_class`` without the file)."""
+def read_assignment(folder: Path, courses: Sequence[Path] = (), catalog: Catalog | None = None) -> Assignment:
+    """The assignment of a class folder. Raises UsageError (``bad_assignment``; ``not_a_class`` without the file).
+
+    Its exercises are those of ``catalog``, else of the built-in course and ``courses``.
+    """
     path = folder / FILE
     require_class(folder)
     table = _checked(path, _document(path), _ASSIGNMENT, "")
@@ -101,7 +104,7 @@ def read_assignment(folder: Path, courses: Sequence[Path] = ()) -> Assignment:
     for needed in ("name", "exercises"):
         if needed not in table:
             raise _bad(path, needed, "is missing", _ASSIGNMENT[needed].allowed)
-    table["exercises"] = _exercises(path, table["exercises"], courses)
+    table["exercises"] = _exercises(path, table["exercises"], catalog or load_catalog(courses))
     table.setdefault("title", table["name"])
     return Assignment(late=LateRule(**late), **table)
 
@@ -149,9 +152,8 @@ def _shown(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _exercises(path: Path, entries: Sequence[Any], courses: Sequence[Path]) -> tuple[AssignedExercise, ...]:
+def _exercises(path: Path, entries: Sequence[Any], catalog: Catalog) -> tuple[AssignedExercise, ...]:
     """The exercises; an entry is a table with name and points, or a name alone."""
-    catalog = load_catalog(courses)
     found: dict[str, AssignedExercise] = {}
     for number, entry in enumerate(entries, start=1):
         where = f"exercises, entry {number}: "

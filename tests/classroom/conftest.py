@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from grader.catalog.exercises import load_catalog
 from grader.classroom.folder import init_class
 from grader.classroom.records import AssignedExercise, Assignment
 from grader.cli import main
+
+catalog = cache(load_catalog)
+"""The exercises, read once for all tests of a file."""
 
 ASSIGNMENT = Assignment("week4", "Week 4", (AssignedExercise("vector_add"), AssignedExercise("pinned_copy", 50)))
 

@@ -11,6 +11,7 @@ import pytest
 from grader.classroom.assignment import FILE, assignment_text, read_assignment
 from grader.classroom.records import AssignedExercise, Assignment, LateRule
 from grader.errors import UsageError
+from tests.classroom.conftest import catalog
 
 LEAST = 'name = "w"\n[[exercises]]\nname = "vector_add"\n'
 FULL = Assignment(
@@ -29,7 +30,7 @@ FULL = Assignment(
 
 def read(folder, text):
     (folder / FILE).write_text(text, encoding="utf-8")
-    return read_assignment(folder)
+    return read_assignment(folder, catalog=catalog(()))
 
 
 @pytest.mark.parametrize("assignment", [FULL, Assignment("w", "w", (AssignedExercise("vector_add"),))])

@@ -84,8 +84,9 @@ class Request:
 
 def collect(request: Request) -> Collection:
     """Add what the sources have to the class. Raises UsageError, and has then changed nothing."""
-    assignment = read_assignment(request.folder, request.courses)
-    assigned = Assigned(assignment, load_catalog(request.courses))
+    catalog = load_catalog(request.courses)
+    assignment = read_assignment(request.folder, catalog=catalog)
+    assigned = Assigned(assignment, catalog)
     roster = read_roster(request.folder / ROSTER)
     people = People(roster.students)
     zone = assignment.deadline.tzinfo if assignment.deadline else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import product
 
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import Catalog
@@ -48,13 +49,15 @@ class Assigned:
         """What the path below a student's folder is; a text says why it is nothing."""
         stem, _, suffix = inside[-1].rpartition(".")
         is_python = suffix.lower() == "py"
-        plain, copy = without_copy(stem)
-        if is_python and not plain.lower().endswith(HOST):
+        readings = copies(stem)
+        if is_python:
+            readings = [(name[: -len(HOST)], copy) for name, copy in readings if name.lower().endswith(HOST)]
+        if not readings:
             return "a .py file is of interest only as NAME_host.py, beside NAME.cu"
-        plain = plain[: -len(HOST)] if is_python else plain
-        for name, number in ((stem, 0), (plain, copy)):
+        for name, copy in readings:
             if exercise := self._exactly(name):
-                return self._of(exercise, is_python, number)
+                return self._of(exercise, is_python, copy)
+        plain, copy = readings[-1]
         squashed = [name for name in self.exercises if _squashed(name) == _squashed(plain)]
         if len(squashed) == 1:
             return self._of(squashed[0], is_python, copy)
@@ -79,17 +82,18 @@ class Assigned:
     def split(self, file: str) -> list[tuple[str, str]]:
         """The readings of ``ada_vector_add.cu`` as a student and a file, that with the longest exercise first."""
         stem, _, suffix = file.rpartition(".")
-        plain, copy = without_copy(stem)
-        again = f" ({copy})" if copy else ""
-        host = HOST if suffix.lower() == "py" and plain.lower().endswith(HOST) else ""
-        plain = plain[: len(plain) - len(host)]
-        readings = []
-        for name in sorted(self.exercises, key=len, reverse=True):
+        found: list[tuple[str, str]] = []
+        readings = copies(stem)[::-1]
+        if any(self._exactly(plain) for plain, _ in readings):
+            return found
+        for (plain, copy), name in product(readings, sorted(self.exercises, key=len, reverse=True)):
+            host = HOST if suffix.lower() == "py" and plain.lower().endswith(HOST) else ""
+            bare = plain[: len(plain) - len(host)]
             written = "[_ -]?".join(map(re.escape, name.split("_")))
             for pattern in (rf"(?P<who>.+?)[_\-. ]+{written}", rf"{written}[_\-. ]+(?P<who>.+)"):
-                if match := re.fullmatch(pattern, plain, re.IGNORECASE):
-                    readings.append((match["who"], f"{name}{host}{again}.{suffix}"))
-        return readings
+                if match := re.fullmatch(pattern, bare, re.IGNORECASE):
+                    found.append((match["who"], f"{name}{host}{f' ({copy})' if copy else ''}.{suffix}"))
+        return found
 
     def without_title(self, name: str) -> str:
         """``week4-ada`` and ``ada_week4`` are ``ada``: the assignment's name around a student's."""
@@ -98,13 +102,13 @@ class Assigned:
         return (match[1] or match[2]) if match else name
 
 
-def without_copy(stem: str) -> tuple[str, int]:
-    """The name without what marks a copy, and its number: ``x (2)`` is ``x``, 2."""
-    match = _COPY.search(stem)
-    if match is None or match.start() == 0:
-        return stem, 0
-    plain, before = without_copy(stem[: match.start()])
-    return plain, before + int(match["a"] or match["b"] or match["c"] or 1)
+def copies(stem: str) -> list[tuple[str, int]]:
+    """The readings of a name: as it is, and without what marks a copy, with the number: ``x (2)`` is also ``x``, 2."""
+    readings = [(stem, 0)]
+    while (match := _COPY.search(readings[-1][0])) and match.start():
+        number = int(match["a"] or match["b"] or match["c"] or 1)
+        readings.append((stem[: match.start()], readings[-1][1] + number))
+    return readings
 
 
 def _squashed(name: str) -> str:

@@ -22,8 +22,6 @@ from grader.classroom.collect.gradescope import Submitted
 from grader.classroom.collect.people import People
 from grader.frozen import dataclass
 
-FORMS = ("auto", "flat", "tree", "canvas", "moodle", "gradescope", "git")
-
 _CANVAS = re.compile(r"(?P<name>[^_]+)_(?P<late>LATE_)?(?P<user>\d+)_(?P<id>\d+)_(?P<file>.+)")
 _MOODLE = re.compile(r"(?P<name>.+)_(?P<user>\d+)_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?")
 _GRADESCOPE = re.compile(r"submission_(?P<id>\d+)")

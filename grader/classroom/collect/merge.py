@@ -130,7 +130,7 @@ def _sighting_order(sighting: Sighting) -> tuple[datetime, tuple[int, ...]]:
 def safe_name(student: str) -> str:
     """A folder's name for an id: the id itself where it is harmless, else with a hash, so that no two are the same."""
     plain = re.sub(r"[^a-z0-9._@+-]+", "_", student.casefold()).strip(".")[:80]
-    if plain == student and not _RESERVED.fullmatch(plain):
+    if plain and plain == student and not _RESERVED.fullmatch(plain):
         return plain
     return f"{plain or 'student'}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"
 
@@ -147,8 +147,10 @@ def merged(
         replace(one, submitted=None, time_from="") if one.key in told and one.time_from != "csv" else one
         for one in existing
     ]
+    before = {one.key for one in known}
+    seen = [one.submission for one in found if one.submission.submitted or one.submission.key not in before]
     events = [((one.submitted or EARLIEST), (0, one.number), one) for one in known]
-    events += [(one.submission.submitted or EARLIEST, (1, number), one.submission) for number, one in enumerate(found)]
+    events += [((one.submitted or EARLIEST), (1, number), one) for number, one in enumerate(seen)]
     runs: list[ClassSubmission] = []
     for _, _, one in sorted(events, key=lambda event: event[:2]):
         if runs and runs[-1].key == one.key:
@@ -156,11 +158,8 @@ def merged(
         else:
             runs.append(one)
     keys = [one.key for one in runs]
-    kept = [
-        one
-        for at, one in enumerate(runs)
-        if one.key not in (keys[:at] if first_counts else keys[at + 1 :])
-    ]  # fmt: skip
+    others = [keys[:at] if first_counts else keys[at + 1 :] for at in range(len(keys))]
+    kept = [one for one, elsewhere in zip(runs, others, strict=True) if one.key not in elsewhere]
     return [replace(one, number=number) for number, one in enumerate(kept, start=1)]
 
 

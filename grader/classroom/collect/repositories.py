@@ -87,6 +87,8 @@ def _file_entries(
         problem = problem or ("it is a link" if mode == "120000" else "it is not a regular file")
     if problem or most is None or is_archive(name):
         yield Skipped(where, problem or "it is not a .cu file")
+    elif not size.isdigit():
+        yield Skipped(where, "git cannot read it")
     elif int(size) > most:
         yield Skipped(where, f"it is larger than {bytes_words(most)}")
     else:

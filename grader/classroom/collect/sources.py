@@ -40,7 +40,8 @@ def _of_folder(root: Path, budget: Budget, form: str) -> Iterator[Entry | Skippe
     """The files in a folder and below it; links are not followed. A repository in it is read by git."""
     with_git = form in ("auto", "git")
     if with_git and is_repository(root):
-        name = root.resolve().name
+        place = root.resolve()
+        name = (place.parent if place.name == ".git" else place).name
         yield from repository_entries(root, name, (name,), name, budget)
         return
     waiting: list[tuple[str, ...]] = [()]

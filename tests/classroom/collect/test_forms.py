@@ -1,0 +1,209 @@
+"""Whose a file is, and which exercise: the names of every system, through the whole of collecting."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader.classroom.assignment import FILE, assignment_text
+from grader.classroom.collect.collecting import Request, collect
+from grader.classroom.collect.exercises import copies
+from grader.classroom.records import AssignedExercise, Assignment
+from grader.errors import UsageError
+
+ROSTER = """\
+id,name,email,ID,alias
+ada,Ada Lovelace,al@x.org,77,countess
+noether,"Noether, Emmy",emmy@x.org,78,
+dvorak,Antonín Dvořák,ad@x.org,79,
+kim1,Min Kim,kim1@x.org,80,
+kim2,Min Kim,kim2@x.org,81,
+"""
+
+
+@pytest.fixture
+def found(folder, tmp_path):
+    """Collects files by their paths, in a zip or a folder: student, exercise and content; then what was left out."""
+
+    def collecting(paths, *, roster=ROSTER, form="auto", packed=True, name="download"):
+        (folder / "roster.csv").write_text(roster, encoding="utf-8")
+        root = tmp_path / name
+        for number, path in enumerate(paths):
+            content = paths[path] if isinstance(paths, dict) else f"{number}"
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+        source = root
+        if packed:
+            source = tmp_path / f"{name}.zip"
+            with zipfile.ZipFile(source, "w") as archive:
+                for path in paths:
+                    archive.write(root / path, path)
+        result = collect(Request(folder, (source,), form))
+        collected = [
+            (one.student, one.exercise, (folder / one.files[0].path).read_text()) for one in result.submissions
+        ]
+        return collected, result
+
+    return collecting
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "ada/vector_add.cu",
+        "ADA/Vector-Add.CU",
+        "Ada Lovelace/vectoradd.cu",
+        "Lovelace, Ada/src/vector_add.cu",
+        "al@x.org/vector_add.cu",
+        "countess/vector_add.cu",
+        "ada-week4/vector_add.cu",
+        "week4_ada/vector_add.cu",
+        "submitted/ada/week4/vector_add.cu",
+        "class/2026/ada/week4/vector_add.cu",
+        "ada/vector_add/kernel.cu",
+        "ada_vector_add.cu",
+        "vector_add-ada.cu",
+        "Ada Lovelace - vector_add.cu",
+        "section 1/ada_vector_add.cu",
+        "lovelaceada_77_901_vector_add.cu",
+        "lovelaceada_LATE_77_901_vector_add-1.cu",
+        "someoneelse_77_901_vector_add.cu",
+        "Ada Lovelace_4711_assignsubmission_file_/vector_add.cu",
+        "Ada Lovelace_4711_assignsubmission_file/vector_add.cu",
+        "Ada Lovelace_4711_assignsubmission_file_vector_add.cu",
+        "Group A-Ada Lovelace_4711_assignsubmission_file_/vector_add.cu",
+    ],
+)
+def test_a_student_and_an_exercise_are_recognised(found, path, packed):
+    collected, result = found([path], packed=packed)
+    assert collected == [("ada", "vector_add", "0")]
+    assert (result.strangers, result.skipped) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("path", "student"),
+    [
+        ("noetheremmy_78_5_vector_add.cu", "noether"),
+        ("noetheremmy_5555_5_vector_add.cu", "noether"),
+        ("dvořákantonín_5555_5_vector_add.cu", "dvorak"),
+        ("Antonin Dvorak/vector_add.cu", "dvorak"),
+        ("Min Kim_81_assignsubmission_file_/vector_add.cu", None),
+        ("kimmin_81_5_vector_add.cu", "kim2"),
+    ],
+)
+def test_names_are_matched_without_accents_and_in_any_order_and_numbers_come_first(found, path, student):
+    collected, result = found([path])
+    assert [who for who, _, _ in collected] == ([student] if student else [])
+    assert [one.unknown.is_ambiguous for one in result.strangers] == ([] if student else [True])
+
+
+def test_who_is_unknown_is_not_collected_and_near_names_are_suggested(found):
+    collected, result = found(["adda/vector_add.cu", "noether/vector_add.cu", "Min Kim/vector_add.cu"])
+    assert [who for who, _, _ in collected] == ["noether"]
+    unknown = {one.unknown.word: (one.unknown.near, one.origins) for one in result.strangers}
+    assert unknown == {
+        "adda": (("ada (Ada Lovelace)",), ("download.zip: adda/vector_add.cu",)),
+        "Min Kim": (("kim1 (Min Kim)", "kim2 (Min Kim)"), ("download.zip: Min Kim/vector_add.cu",)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("paths", "students"),
+    [
+        (["week4/ada/vector_add.cu", "week4/Bob B./vector_add.cu"], ["Bob B.", "ada"]),
+        (["kim_80_1_vector_add.cu", "kim_81_2_vector_add.cu"], ["kim_80", "kim_81"]),
+        (["Min Kim_1_assignsubmission_file_/vector_add.cu"], ["Min Kim_1"]),
+        (["x/ada_vector_add.cu", "x/bob_vector_add.cu"], ["ada", "bob"]),
+        (["submitted/ada/week4/vector_add.cu"], ["ada"]),
+    ],
+)
+def test_without_a_roster_everybody_who_submitted_is_a_student(found, paths, students):
+    assert [who for who, _, _ in found(paths, roster="")[0]] == students
+
+
+def test_several_folders_of_nbgrader_are_not_mixed(found):
+    paths = ["ada/week4/vector_add.cu", "ada/week3/vector_add.cu", "noether/week4/vector_add.cu"]
+    collected, result = found(paths)
+    assert collected == [("ada", "vector_add", "0"), ("noether", "vector_add", "2")]
+    assert [one.reason for one in result.skipped] == ["it is in the folder of another assignment"]
+
+
+def test_a_students_archive_cannot_submit_for_somebody_else(found, tmp_path):
+    inner = tmp_path / "inner.zip"
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("ada/vector_add.cu", "mine")
+        archive.writestr("lovelaceada_77_901_vector_add.cu", "also mine")
+        archive.writestr("submission_metadata.yml", "submission_1: {}")
+    for path in ("noether.zip", "noether/all.zip", "noetheremmy_78_5_all.zip", "nobody.zip"):
+        collected, _ = found({path: inner.read_bytes()}, name=path.replace("/", "-"))
+        assert {who for who, _, _ in collected} <= {"noether"}
+        assert ("noether", "vector_add", "mine") in collected or path == "nobody.zip"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("ada/vektor_ad.cu", "it is not named after an exercise of this assignment; did you mean 'vector_add'?"),
+        ("ada/reduce_v1.cu", "reduce_v1 is no exercise of this assignment"),
+        ("ada/vector_add_host.py", "vector_add has no host file"),
+        ("ada/helper.py", "a .py file is of interest only as NAME_host.py, beside NAME.cu"),
+        ("vector_add.cu", "nothing in its path says whose it is"),
+        ("ada/vector_add/a.cu ada/vector_add/b.cu", "several files may be vector_add.cu: rename one"),
+        ("ada/vector_add.cu ada/vector_add/b.cu", "vector_add.cu of this student is there"),
+    ],
+)
+def test_a_file_that_is_not_collected_says_why(found, path, reason):
+    _, result = found(path.split())
+    assert {one.reason for one in result.skipped} == {reason}
+
+
+def test_of_one_exercise_a_single_file_may_have_any_name(folder, found):
+    (folder / FILE).write_text(assignment_text(Assignment("hw", "hw", (AssignedExercise("vector_add"),))))
+    collected, result = found(["ada/homework 4 final.cu", "noether/a.cu", "noether/b.cu"])
+    assert collected == [("ada", "vector_add", "0")]
+    assert [one.origin for one in result.unsure] == ["download.zip: ada/homework 4 final.cu"]
+    assert len(result.skipped) == 2
+
+
+def test_a_folder_or_an_archive_with_a_students_name_can_be_a_source(found):
+    assert found(["vector_add.cu"], packed=False, name="ada")[0] == [("ada", "vector_add", "0")]
+    assert found(["pinned_copy.cu"], name="noether")[0][1:] == [("noether", "pinned_copy", "0")]
+
+
+def test_a_form_that_is_named_is_the_only_one(found):
+    path = "noetheremmy_78_5_vector_add.cu"
+    assert found([path], form="flat")[1].skipped == ()
+    assert found([path], form="moodle", name="b")[1].skipped[0].reason == "nothing in its path says whose it is"
+    with pytest.raises(UsageError, match=r"has no submission_metadata\.yml"):
+        found([path], form="gradescope", name="c")
+
+
+@pytest.mark.parametrize(
+    ("stem", "plain", "copy"),
+    [("x (2)", "x", 2), ("x-13", "x", 13), ("x - Copy", "x", 1), ("x copy 3", "x", 3), ("x(1)-2", "x", 3),
+     ("pinned_copy (2)", "pinned_copy", 2), ("reduce_v1", "reduce_v1", 0),
+     ("photocopy", "photocopy", 0), ("-1", "-1", 0)],
+)  # fmt: skip
+def test_what_marks_a_copy_is_not_part_of_a_name(stem, plain, copy):
+    assert (plain, copy) in copies(stem)
+
+
+def test_links_pipes_and_the_collected_files_themselves_are_not_read(folder, tmp_path):
+    import os
+
+    source = tmp_path / "in"
+    (source / "ada").mkdir(parents=True)
+    (source / "ada" / "vector_add.cu").symlink_to("/etc/hostname")
+    (source / "bob").symlink_to(folder)
+    os.mkfifo(source / "ada" / "pinned_copy.cu")
+    result = collect(Request(folder, (source,)))
+    assert {Path(one.origin).name: one.reason for one in result.skipped} == {
+        "vector_add.cu": "it is a link",
+        "bob": "it is not a .cu file",
+        "pinned_copy.cu": "it is not a regular file",
+    }
+    with pytest.raises(UsageError, match="where the collected files are written"):
+        collect(Request(folder, (folder / "submissions" / "ada",)))
