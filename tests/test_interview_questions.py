@@ -12,7 +12,7 @@ EXERCISES = load_catalog().exercises
 
 NOT_YET = []
 """Exercises whose questions are older than numbers and "Listens for". The list may only become shorter."""
-LADDERS_NOT_YET = ["reduce", "transpose"]
+LADDERS_NOT_YET = ["reduce"]
 NOT_YET += [one.name for one in EXERCISES if one.exercise.ladder in LADDERS_NOT_YET]
 
 

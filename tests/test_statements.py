@@ -75,9 +75,6 @@ NOT_YET_IN_THE_FORM = [
     "saxpy_grid_stride",
     "sgemm_v7",
     "splitk_gemm",
-    "transpose_v1",
-    "transpose_v2",
-    "transpose_v4",
 ]
 """Statements that are older than the form of `grader.dev.statement`. The list may only become shorter."""
 

@@ -1,29 +1,34 @@
 // transpose_v2: out is x with rows and columns exchanged, through a tile in shared memory.
 //
-// A block fills a tile of 16 x 16 floats by its rows and takes it out by its columns, so that the lanes of a warp are
+// A block fills a tile of 32 x 32 floats by its rows and takes it out by its columns, so that the lanes of a warp are
 // neighbours in x and in out.
 
-#define TILE 16 // rows and columns of a tile: a row of it is 64 bytes, two whole sectors
+#define TILE 32 // rows and columns of a tile: a warp has a lane for each column
+#define STEP 8  // rows that the block moves at once: 256 threads, 4 elements for each
 
-// launch transpose_v2(x, out, rows, cols): grid=(cdiv(cols, TILE), cdiv(rows, TILE)) block=(TILE, TILE)
+// launch transpose_v2(x, out, rows, cols): grid=(cdiv(cols, TILE), cdiv(rows, TILE)) block=(TILE, STEP)
 
 extern "C" __global__ void transpose_v2(const float* x, float* out, int rows, int cols)
 {
     __shared__ float tile[TILE][TILE];
 
-    // Lanes along a row of x: 16 neighbouring floats, and 16 of the next row.
+    // Lanes along a row of x: 32 neighbouring floats. A thread goes down its column, STEP rows at a time.
     int c = blockIdx.x * TILE + threadIdx.x;
     int r = blockIdx.y * TILE + threadIdx.y;
-    if (r < rows && c < cols)
-        tile[threadIdx.y][threadIdx.x] = x[r * cols + c];
+#pragma unroll
+    for (int k = 0; k < TILE; k += STEP)
+        if (r + k < rows && c < cols)
+            tile[threadIdx.y + k][threadIdx.x] = x[(r + k) * cols + c];
 
-    // Barrier: from here on a thread takes an element that another warp has brought. It stands outside the `if`,
-    // because every thread of the block has to arrive.
+    // Barrier: from here on a thread takes elements that other warps have brought. It stands outside the `if`, because
+    // every thread of the block has to arrive.
     __syncthreads();
 
-    // Now lanes along a column of x, which is a row of out. This is another element, with a check of its own.
+    // Now lanes along a column of x, which is a row of out. These are other elements, with checks of their own.
     c = blockIdx.x * TILE + threadIdx.y;
     r = blockIdx.y * TILE + threadIdx.x;
-    if (r < rows && c < cols)
-        out[c * rows + r] = tile[threadIdx.x][threadIdx.y];
+#pragma unroll
+    for (int k = 0; k < TILE; k += STEP)
+        if (r < rows && c + k < cols)
+            out[(c + k) * rows + r] = tile[threadIdx.x][threadIdx.y + k];
 }

@@ -1,4 +1,4 @@
-// transpose_v4: out is x with rows and columns exchanged, without bank conflicts, and with enough loads in flight.
+// transpose_v4: out is x with rows and columns exchanged, with eight loads of each thread in flight.
 //
 // A block of 512 threads moves a tile of 64 x 64 floats: 8 elements for each thread.
 

@@ -147,7 +147,7 @@ def test_every_ladder_has_a_picture_of_time_of_two_of_its_steps():
 
 def test_a_picture_of_time_says_in_words_what_differs():
     assert ladder_times.time_in_words("transpose").endswith(
-        "transpose_v2: at most 1 load in flight; transpose_v4: at most 8 loads in flight"
+        "transpose_v3: at most 1 load in flight; transpose_v4: at most 8 loads in flight"
     )
     assert "sgemm_v7: 0 % of its multiply-adds while a tile is in flight; " in ladder_times.time_in_words("sgemm")
 

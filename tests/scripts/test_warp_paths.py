@@ -36,9 +36,9 @@ def test_comments_and_spaces_change_no_record(tmp_path):
     assert code_of(Solved) != before
 
 
-def test_a_tile_alone_has_one_load_in_flight_and_eight_elements_a_thread_have_eight():
+def test_a_loop_that_stores_at_once_has_one_load_in_flight_and_eight_loads_before_the_stores_are_eight():
     size = {"rows": 64, "cols": 64}
-    one, eight = counted("transpose_v2", **size), counted("transpose_v4", **size)
+    one, eight = counted("transpose_v3", **size), counted("transpose_v4", **size)
     assert (len(one.warps), len(eight.warps)) == (8, 16)
     assert (most_in_flight(one.warps[0]), most_in_flight(eight.warps[0])) == (1, 8)
     assert [warp.kinds.count("b") for warp in (*one.warps, *eight.warps)] == [1] * 24

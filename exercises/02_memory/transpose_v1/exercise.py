@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Target, Values, Work
+from grader import Array, Exercise, Expect, Target, Values, Work
 
 # The floats are only moved: integers of up to 24 bits must arrive unchanged, and no 11-bit format carries them.
 WIDE = Values(exact_low=-(2**24) + 1, exact_high=2**24 - 1)
@@ -39,6 +39,16 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         ceiling="copy_f32x1",
+    ),
+    technique=(
+        # 1/8 where lanes are neighbours in out, 1 where each store touches 32 sectors for its 32 lanes.
+        Expect(
+            "global_store_sectors",
+            at_most=0.25,
+            per="rows * cols",
+            why="The stores are strided, and each leaves L1 at once, with 4 bytes; the sectors of a strided load stay.",
+            hint="let threadIdx.x be the row: neighbouring lanes then store neighbouring floats, and the loads stride",
+        ),
     ),
     baseline="layout:transpose",
 )

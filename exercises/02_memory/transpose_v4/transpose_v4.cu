@@ -1,4 +1,4 @@
-// transpose_v4: out is x with rows and columns exchanged, without bank conflicts, and with enough loads in flight.
+// transpose_v4: out is x with rows and columns exchanged, with eight loads of each thread in flight.
 //
 // A block of 512 threads moves a tile of 64 x 64 floats: 8 elements for each thread.
 
@@ -9,7 +9,7 @@
 
 extern "C" __global__ void transpose_v4(const float* x, float* out, int rows, int cols)
 {
-    // YOUR CODE: the tile, laid out so that neither a row nor a column meets in a bank.
+    // YOUR CODE: the tile, without bank conflicts, as in transpose_v3.
 
     // YOUR CODE: this thread's 8 loads, rows r, r + STEP, r + 2 * STEP … of column c. Then the stores to the tile.
 

@@ -1,4 +1,4 @@
-// expect: sim=technique gpu=slow
+// expect: sim=technique
 // This is transpose_v1: the loads are strided.
 
 // launch transpose_v2(x, out, rows, cols): grid=(cdiv(rows, 32), cdiv(cols, 8)) block=(32, 8)
