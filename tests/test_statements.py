@@ -72,7 +72,6 @@ NOT_YET_IN_THE_FORM = [
     "hgemm_wmma_v3",
     "igemm_dp4a",
     "occupancy",
-    "saxpy_grid_stride",
     "sgemm_v7",
     "splitk_gemm",
 ]
