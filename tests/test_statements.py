@@ -64,7 +64,6 @@ NOT_YET_IN_THE_FORM = [
     "cluster_reduce",
     "coalescing_offset",
     "cooperative_grid",
-    "divergence",
     "hgemm_mma",
     "hgemm_wgmma",
     "hgemm_wmma_v1",
