@@ -16,6 +16,7 @@ def test_a_class_of_twelve_survives_a_killed_run_and_a_killed_worker(tmp_path):
     trial = Trial(tmp_path)
     trial.broken()
     assert len(trial.kills) == 2
+    assert trial.orphans == []
     assert list(faults(tmp_path, rows)) == []
     with Store.open(tmp_path) as store:
         results = store.results()

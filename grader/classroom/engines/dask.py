@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from grader.classroom.engines.base import Engine, Outcome, WorkerTask
-from grader.classroom.engines.launch import VISIBLE, Launcher, work_folder
+from grader.classroom.engines.launch import VISIBLE, Launcher, new_work_folder, remove_left_over
 from grader.classroom.engines.local import processors
 from grader.errors import Unsupported, UsageError
 from grader.expressions import did_you_mean
@@ -91,7 +91,9 @@ class DaskEngine(Engine):
     @property
     def words(self) -> str:
         self._look()
-        return f"{self._name}: {counted(self._slots, 'GPU') if self._wants_gpus else f'{self._slots} at once'}"
+        if not self._slots:
+            return f"{self._name}, which has no worker yet"
+        return f"{self._name}, {counted(self._slots, 'GPU') if self._wants_gpus else f'{self._slots} at once'}"
 
     @property
     def uses_gpus(self) -> bool:
@@ -171,6 +173,12 @@ def _security() -> dict[str, Any]:
     return {"security": True, "protocol": "tls://"} if find_spec("cryptography") else {}
 
 
+def _folder() -> str:
+    """A folder for what dask writes. It stays until the next run: dask removes its keys when this process ends."""
+    remove_left_over()
+    return str(new_work_folder())
+
+
 # ---------------------------------------------------------------------------------------------------- kinds of clusters
 
 
@@ -187,11 +195,10 @@ def on_this_machine(workers: int, gpus: Sequence[str]) -> DaskEngine:
 
     with ExitStack() as opening:
         dask.config.set({"distributed.scheduler.allowed-failures": 0})  # the run counts deaths itself
-        folder = opening.enter_context(work_folder())
         cluster = LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None,
             memory_limit=0, silence_logs=logging.CRITICAL, resources={GPU: 1} if gpus else None,
-            local_directory=str(folder), **_security(),
+            local_directory=_folder(), **_security(),
         )  # fmt: skip
         return _engine(cluster, opening, "dask here", wants_gpus=bool(gpus), gpus=gpus[:workers])
 
@@ -226,8 +233,7 @@ def on_slurm(path: Path, backend: str) -> DaskEngine:
 
     with ExitStack() as opening:
         dask.config.set({"distributed.scheduler.allowed-failures": 0})
-        folder = opening.enter_context(work_folder())
-        cluster = SLURMCluster(**template.options(str(folder), wants_gpus=wants_gpus))
+        cluster = SLURMCluster(**template.options(_folder(), wants_gpus=wants_gpus))
         cluster.adapt(minimum_jobs=template.workers, maximum_jobs=template.workers, interval="2s")
         return _engine(cluster, opening, f"Slurm ({path.name})", wants_gpus=wants_gpus)
 

@@ -47,7 +47,7 @@ class Launcher(Closing):
         self._running: set[Child] = set()
         self._own: dict[str, tuple[WorkerTask, Path] | None] = {}  # by exercise
         self._closed = False
-        _remove_left_over()
+        remove_left_over()
 
     def run(self, task: WorkerTask, gpus: Sequence[str] = ()) -> Outcome:
         """Grade one submission in a worker of its own, with these GPUs alone (as CUDA_VISIBLE_DEVICES names them)."""
@@ -188,17 +188,22 @@ def _locked(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def work_folder() -> Iterator[Path]:
-    """A folder for one worker, beside the warm caches so that files can be linked. Its name says whose it is."""
-    parent = cache_folder("class", "work")
-    parent.mkdir(parents=True, exist_ok=True)
-    folder = tempfile.mkdtemp(prefix=f"{platform.node()}~{os.getpid()}~", dir=parent)
+    """A folder for one worker, beside the warm caches so that files can be linked."""
+    folder = new_work_folder()
     try:
-        yield Path(folder)
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_left_over() -> None:
+def new_work_folder() -> Path:
+    """A folder whose name says whose it is: the first launcher after the end of this process removes it."""
+    parent = cache_folder("class", "work")
+    parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"{platform.node()}~{os.getpid()}~", dir=parent))
+
+
+def remove_left_over() -> None:
     """Remove the folders of processes of this machine that were killed."""
     for folder in cache_folder("class", "work").glob(f"{platform.node()}~*~*"):
         process = folder.name.split("~")[1]
