@@ -33,14 +33,27 @@ def main() -> None:
     channel.send(document(task_from(request), threads))
 
 
+FILES = ("kernel", "host")  # fields of a task that the launcher has written into the worker's folder
+
+
 def request_of(task: WorkerTask, threads: int) -> dict[str, Any]:
-    """The task as a message. ``threads`` are those of the simulator."""
-    values = {field.name: getattr(task, field.name) for field in fields(task)}
-    return {name: value for name, value in values.items() if value is not None} | {"threads": threads}
+    """The task as a message, without its files. ``threads`` are those of the simulator."""
+    values = {field.name: getattr(task, field.name) for field in fields(task) if field.name not in FILES}
+    return values | {"threads": threads}
 
 
 def task_from(request: Mapping[str, Any]) -> WorkerTask:
-    return WorkerTask(**dict(request) | {"courses": tuple(request["courses"])})
+    """The task of a message, with the files of the current folder."""
+    kernel, host = (Path(name) for name in file_names(request["exercise"]))
+    content = host.read_bytes() if host.exists() else None
+    return WorkerTask(
+        **dict(request) | {"courses": tuple(request["courses"])}, kernel=kernel.read_bytes(), host=content
+    )
+
+
+def file_names(exercise: str) -> tuple[str, str]:
+    """The names under which files are graded, whatever they were handed in as."""
+    return f"{exercise}.cu", f"{exercise}_host.py"
 
 
 def document(task: WorkerTask, threads: int) -> dict[str, Any]:
@@ -78,10 +91,7 @@ def graded(task: WorkerTask, threads: int) -> Verdict:
 
     if task.host is None:  # a host exercise needs other children
         starting.start_early(simulator=task.backend != "gpu", gpu=0 if task.gpus else None)
-    path = Path(f"{task.exercise}.cu")
-    path.write_bytes(task.kernel)
-    if task.host is not None:
-        Path(f"{task.exercise}_host.py").write_bytes(task.host)
+    path = Path(file_names(task.exercise)[0])
     try:
         catalog = load_catalog([Path(course) for course in task.courses])
         entry = catalog.find(task.exercise)

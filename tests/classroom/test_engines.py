@@ -14,6 +14,7 @@ from grader import grade
 from grader.classroom.engines.base import Outcome, WorkerTask
 from grader.classroom.engines.launch import Launcher
 from grader.classroom.engines.local import LocalEngine
+from grader.errors import Unsupported
 from grader.paths import cache_folder
 
 KERNEL = b"""// launch vector_add(a, b, c, n): grid=cdiv(n, 256) block=256
@@ -109,3 +110,10 @@ def test_a_gpu_has_one_task_at_a_time_and_its_worker_sees_no_other(monkeypatch):
 def test_what_cannot_be_found_is_an_error_and_not_a_death(launcher):
     outcome = launcher.threads.submit(launcher.run, replace(TASK, exercise="no_such_one")).result()
     assert outcome.document["run"]["verdict"] == "error"
+
+
+def test_a_folder_that_cannot_be_written_ends_the_run_and_blames_no_submission(launcher, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("WARPGRADE_CACHE", str(tmp_path / "file"))
+    with pytest.raises(Unsupported, match="cannot be used: Not a directory"):
+        launcher.threads.submit(launcher.run, replace(TASK, backend="gpu")).result()

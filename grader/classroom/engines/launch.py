@@ -27,8 +27,8 @@ from threading import Lock
 from typing import Any
 
 from grader.classroom.engines.base import Outcome, WorkerTask
-from grader.classroom.worker import request_of
-from grader.errors import WarpgradeError
+from grader.classroom.worker import file_names, request_of
+from grader.errors import Unsupported, WarpgradeError
 from grader.paths import cache_folder
 from grader.process.channel import ChannelError, ChannelTimeout
 from grader.process.child import Child, Closing, spawn
@@ -50,12 +50,20 @@ class Launcher(Closing):
         remove_left_over()
 
     def run(self, task: WorkerTask, gpus: Sequence[str] = ()) -> Outcome:
-        """Grade one submission in a worker of its own, with these GPUs alone (as CUDA_VISIBLE_DEVICES names them)."""
-        trusted = self._warm(task) if task.backend != "gpu" else None
-        with work_folder() as folder:
-            if trusted is not None:
-                _link_all(trusted, folder / "cache")
-            return self._in_folder(task, folder, gpus)
+        """Grade one submission in a worker of its own, with these GPUs alone (as CUDA_VISIBLE_DEVICES names them).
+
+        Raises Unsupported if its folder cannot be written, LauncherClosed.
+        """
+        try:
+            trusted = self._warm(task) if task.backend != "gpu" else None
+            with work_folder() as folder:
+                if trusted is not None:
+                    _link_all(trusted, folder / "cache")
+                return self._in_folder(task, folder, gpus)
+        except OSError as error:
+            place = cache_folder("class")
+            hint = "WARPGRADE_CACHE names another folder; the run goes on where it was"
+            raise Unsupported(f"{place} cannot be used: {error.strerror or error}", hint=hint) from None
 
     def close(self) -> None:
         """Kill the workers in flight, and start no more."""
@@ -70,6 +78,9 @@ class Launcher(Closing):
         if task.gpus:
             environment |= {VISIBLE: ",".join(gpus)}
         (folder / "files").mkdir()
+        for name, content in zip(file_names(task.exercise), (task.kernel, task.host), strict=True):
+            if content is not None:
+                (folder / "files" / name).write_bytes(content)
         with self._started(environment, str(folder / "files")) as child:
             answer, reason = self._answer(child, request_of(task, self._threads), task.wall_s)
             worker = f"process {child.pid} on {platform.node()}"
