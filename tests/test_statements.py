@@ -60,7 +60,6 @@ def test_the_hints_of_streams_events_build_what_its_line_asks_for() -> None:
 
 NOT_YET_IN_THE_FORM = [
     "allreduce_ring",
-    "bank_conflicts",
     "cluster_reduce",
     "coalescing_offset",
     "cooperative_grid",
@@ -70,7 +69,6 @@ NOT_YET_IN_THE_FORM = [
     "hgemm_wmma_v2",
     "hgemm_wmma_v3",
     "igemm_dp4a",
-    "occupancy",
     "sgemm_v7",
     "splitk_gemm",
 ]
