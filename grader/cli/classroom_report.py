@@ -11,18 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from grader.catalog.exercises import Catalog
 from grader.classroom import key
+from grader.classroom.facts import facts_of
 from grader.classroom.folder import read_class
 from grader.classroom.gradebook import Gradebook, gradebook
 from grader.classroom.records import ClassRecord, ClassSubmission
 from grader.classroom.store import Store
-from grader.cli.course import find, load
+from grader.cli.course import load
 from grader.errors import UsageError
 from grader.expressions import did_you_mean
 from grader.frozen import dataclass
 from grader.output import print_json, print_line, print_text, say, write_file
-from grader.render.classroom.shown import ExerciseFacts
 from grader.render.classroom.tables import Exported, LeftOut, Missing
 from grader.text import counted
 
@@ -36,16 +35,6 @@ def whole_record(folder: Path, courses: Sequence[Path]) -> ClassRecord:
     record = read_class(folder, courses)
     with Store.open(folder, make=False) as store:
         return replace(record, results=store.results(), overrides=store.overrides())
-
-
-def facts_of(catalog: Catalog, record: ClassRecord) -> Mapping[str, ExerciseFacts]:
-    """What the course says about each exercise: its idea, and the sizes that it publishes."""
-    found = {}
-    for assigned in record.assignment.exercises:
-        exercise = find(catalog, assigned.name).exercise
-        sizes = (*exercise.small, exercise.simulated, *((exercise.timed,) if exercise.timed else ()))
-        found[assigned.name] = ExerciseFacts(exercise.idea, sizes)
-    return found
 
 
 def private_texts(folder: Path, record: ClassRecord) -> list[str]:
@@ -109,7 +98,7 @@ def _pages(
     from grader.render.classroom.teacher import teacher_page
     from grader.render.json import versions
 
-    facts, private = facts_of(load(options.courses), record), private_texts(options.folder, record)
+    facts, private = facts_of(load(options.courses), record.assignment), private_texts(options.folder, record)
     shown = {"warpgrade": versions()["warpgrade"]}
     paths = {student: f"students/{name}.html" for student, name in file_names(r.student.id for r in book.rows).items()}
     pages = {
@@ -269,7 +258,7 @@ def _write_each(options: ExportOptions, record: ClassRecord, book: Gradebook) ->
     from grader.render.json import dumps
 
     assert options.output is not None
-    facts, private = facts_of(load(options.courses), record), private_texts(options.folder, record)
+    facts, private = facts_of(load(options.courses), record.assignment), private_texts(options.folder, record)
     classroom, made = options.folder.resolve().name, datetime.now().astimezone()
     rows = [row for row in book.rows if row.known]
     names = file_names(row.student.id for row in rows)
@@ -293,3 +282,31 @@ def _say_left_out(left_out: Sequence[LeftOut], remarks: Sequence[str]) -> None:
         print_line(f"left out: {len(left_out) - LISTED} more; `grade class report` shows all", to_stderr=True)
     for remark in remarks:
         print_line(remark, to_stderr=True)
+
+
+# ---------------------------------------------------------------------------------------------------------- autograder
+
+
+def autograder(folder: Path, output: Path, cuda: str, wheel: Path | None, courses: tuple[Path, ...]) -> int:
+    """Write the zip that Gradescope's containers grade with."""
+    from grader.classroom.autograder import autograder_zip
+
+    record = read_class(folder, courses)
+    secret = key.assignment_key(key.read_key(folder), record.assignment.name)
+    content = autograder_zip(
+        record.assignment, secret, extra=f"cuda{cuda}", wheel=wheel, courses=courses, roster=record.roster
+    )
+    try:
+        output.touch(mode=0o600)
+        output.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}", code="cannot_write") from None
+    print_line(f"The autograder of {record.assignment.title} is in {output}: upload it as the zip of a new autograder.")
+    say(AUTOGRADER)
+    return 0
+
+
+AUTOGRADER = (
+    "It has a key for this assignment alone: give the zip to nobody. Its setup.sh is for images with Debian or Ubuntu; "
+    "submissions run as a user who cannot read the key."
+)

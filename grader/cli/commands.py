@@ -585,3 +585,21 @@ def similar() -> None:
     earlier solutions contain does not count. The pairs are also in similar.json, for the report. Close is not copied:
     docs/results/similar.md says what is found and what is not.
     """
+
+
+@command(
+    "classroom_report.autograder", CLASS_FOLDER,
+    path_option("--output", required=True, metavar="ZIP", help="Write the zip here."),
+    click.option(
+        "--cuda", type=click.Choice(("12", "13")), default="12",
+        help="Which CUDA packages the container installs; 13 for drivers from version 580 on.",
+    ),
+    path_option("--wheel", help="Install warpgrade from this wheel, which goes into the zip."),
+    COURSE, group=class_,
+)  # fmt: skip
+def autograder() -> None:
+    """Write the zip for Gradescope, whose containers then grade each submission, with a GPU or without.
+
+    In it is a key that is derived for this assignment alone. The containers start as root, and a submission runs as
+    another user, who cannot read it.
+    """

@@ -6,7 +6,8 @@ import base64
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from grader.frozen import dataclass
 from grader.paths import PACKAGE
 from grader.process import kept
 from grader.process.channel import ChannelError, ChannelTimeout
-from grader.process.child import spawn
+from grader.process.child import give_to_children, spawn
 from grader.process.sandbox import Sandbox
 
 CHILD = "grader.process.tool"
@@ -92,9 +93,16 @@ def assemble(program: Program, arch: str) -> bytes:
     return assembly(program, arch).cubin
 
 
+@contextmanager
+def _folder_of_a_child() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="warpgrade-") as folder:
+        give_to_children(folder)
+        yield folder
+
+
 def _answered(program: Program, arch: str, ptxas: Path) -> dict[str, Any]:
     with (
-        tempfile.TemporaryDirectory(prefix="warpgrade-") as folder,
+        _folder_of_a_child() as folder,
         spawn(CHILD, sandbox=_limits(ptxas, str(Path(folder).resolve()))) as child,
     ):
         try:

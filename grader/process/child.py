@@ -39,6 +39,7 @@ INHERITED = ("LD_LIBRARY_PATH",)  # so that the child finds the same interpreter
 TAIL_BYTES = 64 << 10  # of standard error
 PIPE_BYTES = 1 << 20
 SESSION_END_S = 2.0
+_user: tuple[int, int] | None = None  # user and group of the children; None: those of this process
 _OF_A_PROCESS = 2  # in the number of a Linux CPU clock, with a process id: processor time of all threads together
 
 # The child's first lines. -I and -S ignore the environment, the current folder and *.pth code; the search path is the
@@ -229,6 +230,25 @@ class _Tail:
                 self._content = (self._content + chunk)[-TAIL_BYTES:]
 
 
+def run_children_as(user: int, group: int) -> None:
+    """From now on, start each child as another user, without further groups. Only root may.
+
+    For a container whose kernel has no Landlock: what only root may read, no child reads.
+    """
+    global _user
+    _user = user, group
+
+
+def runs_as_another_user() -> bool:
+    return _user is not None
+
+
+def give_to_children(folder: str) -> None:
+    """Let children write in a folder that this process has made for them."""
+    if _user is not None:
+        os.chown(folder, *_user)
+
+
 def spawn(
     module: str,
     *,
@@ -251,6 +271,7 @@ def spawn(
     child_read, parent_write = _pipe()
     parent_read, child_write = _pipe()
     numbers = (child_read, child_write, os.getpid())
+    user, group, groups = (None, None, None) if _user is None else (*_user, ())
     try:
         process = subprocess.Popen(
             [sys.executable, *flags, "-c", _BOOT, json.dumps(search_path), module, *map(str, numbers)],
@@ -261,6 +282,9 @@ def spawn(
             pass_fds=(child_read, child_write, *pass_fds),
             start_new_session=True,  # its own process group, so that all of it can be killed
             cwd=cwd,
+            user=user,
+            group=group,
+            extra_groups=groups,
             env={**ENVIRONMENT, **inherited, **(env or {})},
         )
     except OSError as error:

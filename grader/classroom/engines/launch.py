@@ -39,10 +39,14 @@ TAIL_LINES = 3  # of what a dead worker wrote to standard error
 
 
 class Launcher(Closing):
-    """Starts workers; thread-safe. ``threads`` are those of each simulator."""
+    """Starts workers; thread-safe. ``threads`` are those of each simulator.
 
-    def __init__(self, *, threads: int = 1) -> None:
+    ``user`` is the user and the group as which a worker's children run: not its own, where root grades in a container.
+    """
+
+    def __init__(self, *, threads: int = 1, user: tuple[int, int] | None = None) -> None:
         self._threads = threads
+        self._user = user
         self._lock = Lock()
         self._running: set[Child] = set()
         self._own: dict[str, tuple[WorkerTask, Path] | None] = {}  # by exercise
@@ -55,7 +59,7 @@ class Launcher(Closing):
         Raises Unsupported if its folder cannot be written, LauncherClosed.
         """
         try:
-            trusted = self._warm(task) if task.backend != "gpu" else None
+            trusted = self._warm(task) if task.backend != "gpu" and not self._user else None
             with work_folder() as folder:
                 if trusted is not None:
                     _link_all(trusted, folder / "cache")
@@ -82,7 +86,8 @@ class Launcher(Closing):
             if content is not None:
                 (folder / "files" / name).write_bytes(content)
         with self._started(environment, str(folder / "files")) as child:
-            answer, reason = self._answer(child, request_of(task, self._threads), task.wall_s)
+            request = request_of(task, self._threads) | ({"user": self._user} if self._user else {})
+            answer, reason = self._answer(child, request, task.wall_s)
             worker = f"process {child.pid} on {platform.node()}"
         return Outcome(task, worker, started, datetime.now(UTC), answer, reason, ",".join(gpus) if task.gpus else "")
 

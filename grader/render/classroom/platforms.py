@@ -54,11 +54,12 @@ def gradescope(
 
 
 def _status(grade: Grade) -> str:
-    return "passed" if _is_full(grade) else "failed"
+    return "passed" if _has_passed(grade) else "failed"
 
 
-def _is_full(grade: Grade) -> bool:
-    return (grade.points or 0.0) >= grade.max_points
+def _has_passed(grade: Grade) -> bool:
+    """Whether it has all points, or lost some only by being late."""
+    return (grade.points or 0.0) >= grade.max_points or (grade.state == "graded" and grade.verdict == "pass")
 
 
 def _seconds(row: Row) -> float:
@@ -102,7 +103,7 @@ def classroom50(row: Row, book: Gradebook, *, classroom: str, made: datetime) ->
     """Return ``result.json``; points are rounded to integers, and the score is their sum."""
     tests = [
         {
-            "test-name": _line(grade.exercise), "passed": not grade.is_open and _is_full(grade),
+            "test-name": _line(grade.exercise), "passed": _has_passed(grade),
             "score": _integer(grade.points or 0.0), "max-score": _integer(grade.max_points),
         }
         for grade in row.grades

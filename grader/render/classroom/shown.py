@@ -5,7 +5,7 @@
 Nobody sees the seed or a folder. A case is hidden if its size is not one that the exercise publishes. Of a hidden case
 that failed, students see everything (``all``); its sizes, the kind of failure, the line and the hint (``sizes``); or
 that it failed (``verdict``).
-What the kernel printed in a hidden case is shown with ``all`` only: it may print its inputs.
+What was printed in a hidden case is shown with ``all`` only, because it may be inputs; with ``verdict`` nothing is.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def for_student(verdict: Verdict, *, hidden: str, published: Sizes) -> Verdict:
     if hidden == "all":
         return seen
     failing = seen.failing_case
-    if seen.printed_case is None or _is_hidden(seen.printed_case, published):
+    if hidden == "verdict" or seen.printed_case is None or _is_hidden(seen.printed_case, published):
         seen = replace(seen, printed="", printed_case=None)
     if failing is not None and _is_hidden(failing, published):
         seen = _without_evidence(seen, hidden)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from grader.backends.gpu.hostfile.baselines import Baseline
     from grader.compile import Program
     from grader.exercise import Exercise
-    from grader.process.child import Child
+    from grader.process.child import Child, give_to_children
     from grader.verdict import Timeline
 
     Start = Callable[[SharedFile, ChildFiles, str, Limits], Child]
@@ -63,6 +63,7 @@ class HostfileSession(ChildSession):
         self._exercise = exercise
         self._gpus = gpus
         self._folder = tempfile.TemporaryDirectory(prefix="warpgrade-host-", ignore_cleanup_errors=True)
+        give_to_children(self._folder.name)
         self._shared = SharedFile(PAGE + shared_bytes(exercise))
         self._shared.reserve(PAGE)  # the first page is for signals
         self._signals = Signals(self._shared.fd)
