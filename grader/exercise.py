@@ -59,6 +59,8 @@ class Array:
     slices: bool = False
     # whether a case has -infinity in half of the elements, as masks put it there. The statement has to say it
     masked: bool = False
+    # whether a case has NaN, and +infinity, in one of 2048 elements each. The statement has to say what they give
+    special: bool = False
 
     @property
     def timed_values(self) -> Values:

@@ -18,6 +18,7 @@ From a word to a value:
 
     exact, and every integer dtype:   low + ((uint64(x) * span) >> 32)   with span = exact_high - exact_low + 1 <= 2**32
     masked, of arrays that may be:    the real value where x is odd, -infinity where x is even
+    special, of arrays that may be:   NaN where x % 2048 is 0, +infinity where it is 1, else the real value
     real, floating dtypes:            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
 
 The real formula is evaluated in float64: one rounded subtraction, one rounded product, one rounded sum (no fma; on a
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
     _U64 = npt.NDArray[np.uint64]
 
-Kind = Literal["exact", "real", "unusual", "masked"]
+Kind = Literal["exact", "real", "unusual", "masked", "special"]
 
 POISON_WORD = 0x7FFB7FFB
 """The 32-bit word that outputs and scratch arrays hold before the first launch, repeated over their bytes.
@@ -75,6 +76,12 @@ def make_inputs(
 def unusual_kind(exercise: Exercise) -> tuple[Kind, ...]:
     """The second distribution of real values, where the exercise has one."""
     return ("unusual",) if any(array.unusual for array in exercise.inputs) else ()
+
+
+def infinite_kinds(exercise: Exercise) -> tuple[Kind, ...]:
+    """The kinds of values with infinities that the exercise has."""
+    kinds: tuple[Literal["masked", "special"], ...] = ("masked", "special")
+    return tuple(kind for kind in kinds if any(getattr(array, kind) for array in exercise.inputs))
 
 
 def make_array(array: Array, count: int, seed: int, values: Kind, sample: int = 0) -> npt.NDArray[np.generic]:
@@ -180,6 +187,9 @@ def _mapping(array: Array, values: Kind) -> Callable[[_U64], npt.NDArray[np.gene
 
         if values == "masked" and array.masked:
             return lambda words: np.where(words & np.uint64(1), real(words), -np.inf)
+        if values == "special" and array.special:
+            kinds = (np.nan, np.inf)
+            return lambda words: np.select([words % np.uint64(2048) == k for k in range(2)], kinds, real(words))
         return real
     low, high = array.values.exact_low, array.values.exact_high
     span = high - low + 1

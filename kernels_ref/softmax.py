@@ -15,6 +15,7 @@ Outputs = dict[str, npt.NDArray[np.float64]]
 def rows(inputs: Inputs, numbers: Numbers) -> Outputs:
     """``y = exp(x - m) / Σ exp(x - m)`` along each row, m its largest value. ``x`` and ``y`` are (rows·cols,)."""
     x = inputs["x"].astype(np.float64).reshape(int(numbers["rows"]), int(numbers["cols"]))
-    terms = np.exp(x - x.max(axis=1, keepdims=True))
+    with np.errstate(invalid="ignore"):  # NaN and infinity minus infinity are NaN, as on a GPU
+        terms = np.exp(x - x.max(axis=1, keepdims=True))
     shares = terms / terms.sum(axis=1, keepdims=True)
     return {"y": shares.ravel()}

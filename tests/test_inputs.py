@@ -154,6 +154,17 @@ def test_half_of_a_masked_array_is_infinity() -> None:
     assert np.array_equal(make_array(array, 4000, 3, "masked"), real)
 
 
+def test_a_few_elements_of_a_special_array_are_nan_and_infinity() -> None:
+    array = EXERCISE.arrays[0]
+    special, real = (make_array(replace(array, special=True), 40_000, 3, kind) for kind in ("special", "real"))
+    counts = (np.isnan(special).sum(), np.isposinf(special).sum())
+    assert all(5 <= count <= 45 for count in counts)
+    ordinary = np.isfinite(special)
+    assert ordinary.sum() == 40_000 - sum(counts)
+    assert np.array_equal(special[ordinary], real[ordinary])
+    assert np.array_equal(make_array(array, 4000, 3, "special"), make_array(array, 4000, 3, "real"))
+
+
 def test_integer_arrays_hold_integers_in_real_cases_too() -> None:
     real, exact = make_inputs(EXERCISE, SIZE, 1, "real"), make_inputs(EXERCISE, SIZE, 1, "exact")
     assert np.array_equal(real["k"], exact["k"])

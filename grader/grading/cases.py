@@ -32,9 +32,9 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     """The small and the secret sizes, smallest first, each with exact values (if the exercise has them) and real ones.
 
     Then a secret size up to the simulated one, so that sizes between are tested; it and the simulated size also with
-    unusual values, if the exercise has them. The last cases have slices or masked elements, if the exercise has them.
+    unusual values, if the exercise has them. The last cases have slices, masked or special elements, if it has these.
     """
-    from grader.inputs import unusual_kind
+    from grader.inputs import infinite_kinds, unusual_kind
 
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
     sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=elements)
@@ -44,9 +44,9 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     larger = larger_secret_sizes(exercise, seed)
     unusual = (Case(size, kind) for size in (*larger, exercise.simulated) for kind in unusual_kind(exercise))
     slices = slice_cases(exercise, sizes[0], sizes[-1], kinds[0])
-    masked = [Case(max(exercise.small, key=elements), "masked")] if any(a.masked for a in exercise.inputs) else []
+    infinite = (Case(max(exercise.small, key=elements), kind) for kind in infinite_kinds(exercise))
     confirming = (Case(size, kinds[0], confirms=bool(exercise.technique)) for size in larger)
-    return (*cases, *confirming, *unusual, *slices, *masked)
+    return (*cases, *confirming, *unusual, *slices, *infinite)
 
 
 def elements(size: Size) -> int:

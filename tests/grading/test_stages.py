@@ -398,11 +398,12 @@ def test_slices_reach_the_backend_and_are_named_in_the_result(request_for):
     assert not sliced[-1]  # the one that is counted
 
 
-def test_an_array_that_may_be_masked_is_so_in_one_case():
-    exercise = replace(EXERCISE, arrays=(replace(EXERCISE.arrays[0], masked=True), EXERCISE.arrays[1]))
+@pytest.mark.parametrize("kind", ["masked", "special"])
+def test_an_array_that_may_have_infinite_elements_has_them_in_one_case(kind):
+    exercise = replace(EXERCISE, arrays=(replace(EXERCISE.arrays[0], **{kind: True}), EXERCISE.arrays[1]))
     *others, case = small_cases(exercise, 1)
-    assert (case.size, case.values) == ({"n": 33}, "masked")
-    assert not any(other.values == "masked" for other in others)
+    assert (case.size, case.values) == ({"n": 33}, kind)
+    assert not any(other.values == kind for other in others)
 
 
 def test_every_exercise_without_exact_cases_has_a_second_distribution():

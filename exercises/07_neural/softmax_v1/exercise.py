@@ -18,7 +18,7 @@ EXERCISE = Exercise(
     after=("reduce_v3",),
     paths=("interview", "attention"),
     arrays=(
-        Array("x", "float32", "rows*cols", values=WIDE, timed=ORDINARY, unusual=FAR_BELOW, masked=True),
+        Array("x", "float32", "rows*cols", values=WIDE, timed=ORDINARY, unusual=FAR_BELOW, masked=True, special=True),
         Array("y", "float32", "rows*cols", role="out"),
     ),
     oracle="softmax:rows",
