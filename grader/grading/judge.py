@@ -169,7 +169,8 @@ def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> Sta
     output_bytes = sum(element_count(a, exercise.simulated) * element_bytes(a) for a in exercise.outputs)
     if host.get("host_written_bytes", 0.0) > HOST_PART * output_bytes:
         return _by_the_host(request, int(host["host_written_bytes"]))
-    misses = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in exercise.technique]
+    strictest = technique.strictest(exercise.technique)
+    misses = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in strictest]
     question = technique.question_of(launches)
     found = tuple(
         in_words(technique.finding(miss, _file_of(miss, request), _note(miss.expect.note, reports), question), Seen())
@@ -181,7 +182,6 @@ def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> Sta
     found += tuple(in_words(technique.padding(one, request.submission.path.name), Seen()) for one in _unneeded(reports))
     if found:
         return StageOutcome("technique", "failed", "technique", found[0].message, found)
-    strictest = technique.strictest(exercise.technique)
     words = (technique.graded(one, launches, exercise.simulated, host) for one in strictest)
     return StageOutcome("technique", "passed", detail="; ".join(words))
 

@@ -54,3 +54,15 @@ def test_of_what_a_ladder_asks_twice_the_strictest_is_shown() -> None:
     others = [Expect("sectors", at_most=0.1), Expect("lanes", at_least=30), Expect("lanes", at_least=14)]
     assert strictest([own, inherited, *others]) == [own, *others[:2]]
     assert strictest([inherited, own]) == [own]
+
+
+@NO_COMPILER
+def test_what_two_steps_of_a_ladder_ask_is_missed_once_and_the_own_step_gives_the_hint(tmp_path: Path) -> None:
+    entry = load_catalog().find("transpose_v5")
+    assert entry.solution is not None
+    path = tmp_path / "transpose_v5.cu"
+    path.write_text(entry.solution.read_text().replace("(group ^ (row / 4 % 8))", "group"))
+    verdict = grade(request(entry, path, "sim"))
+    found = [diagnostic for diagnostic in verdict.diagnostics if diagnostic.counter == "excess_wavefronts"]
+    own = next(expect for expect in entry.exercise.technique if expect.counter == "excess_wavefronts")
+    assert (verdict.verdict, [diagnostic.hint for diagnostic in found]) == ("technique", [own.hint])

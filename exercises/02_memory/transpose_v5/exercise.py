@@ -58,6 +58,13 @@ EXERCISE = Exercise(
             why="The stores move fewer than 16 bytes for each lane: more requests, and more instructions around them.",
             hint="a thread needs four neighbours of a row of out: those are four neighbours of a column of x",
         ),
+        # As in transpose_v3; but the spare word that helps there would misalign every float4.
+        Expect(
+            "excess_wavefronts",
+            at_most=0,
+            why="Of 8 lanes that are served together, 16 bytes each, some have their float4 in the same four banks.",
+            hint="write down the place in the tile % 8 for 8 neighbouring lanes, on both ways: all must differ",
+        ),
     ),
     baseline="layout:transpose",
     rivals=("pytorch:transpose",),
