@@ -8,6 +8,8 @@ similar.json                                           similar
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from grader.classroom.records import Assignment, ClassRecord
 from grader.errors import UsageError
 
 RESULTS = "results.sqlite"
+_RESERVED = re.compile(r"(con|nul|aux|prn|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # names of devices on Windows
 GITIGNORE = """\
 # The key is the secret of the hidden inputs. Submissions and results are personal data: think before you remove a line.
 /class.key
@@ -90,3 +93,11 @@ def use_roster(folder: Path, source: Path) -> None:
     if own.exists() and own.read_text(encoding="utf-8", errors="replace") != roster.TEMPLATE:
         own.replace(own.with_name(f"{own.name}.bak"))
     submissions.replace_file(own, content)
+
+
+def safe_name(student: str) -> str:
+    """A folder's name for an id: the id itself where it is harmless, else with a hash, so that no two are the same."""
+    plain = re.sub(r"[^a-z0-9._@+-]+", "_", student.casefold()).strip(".")[:80]
+    if plain and plain == student and not _RESERVED.fullmatch(plain):
+        return plain
+    return f"{plain or 'student'}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"

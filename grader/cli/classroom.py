@@ -13,6 +13,7 @@ from grader.classroom.records import AssignedExercise, Assignment
 from grader.cli.course import find, load
 from grader.errors import UsageError
 from grader.output import print_line, say
+from grader.text import counted
 
 # ---------------------------------------------------------------------------------------------------------------- init
 
@@ -51,3 +52,46 @@ def _deadline(text: str | None) -> datetime | None:
     if deadline.tzinfo is None:
         raise UsageError(f"--deadline {text!r} has no time zone", code="bad_deadline", hint=ZONE_HINT)
     return deadline
+
+
+# ------------------------------------------------------------------------------------------------------------- handout
+
+
+def handout(folder: Path, to: Path, courses: Sequence[Path], *, common: bool) -> int:
+    """Write what students get; what is there already stays as it is."""
+    from grader.classroom.assignment import read_assignment
+    from grader.classroom.handout import handouts, write_handout
+    from grader.classroom.key import assignment_key, read_key
+    from grader.classroom.roster import FILE as ROSTER
+    from grader.classroom.roster import read_roster
+
+    catalog = load(courses)
+    assignment = read_assignment(folder, catalog=catalog)
+    students = read_roster(folder / ROSTER).students
+    _require_recipients(folder, assignment, common=common, any_students=bool(students))
+    entries = [catalog.find(each.name) for each in assignment.exercises]
+    key = assignment_key(read_key(folder), assignment.name) if assignment.variants else b""
+    made = handouts(assignment, entries, () if common else students, key)
+    results = [write_handout(to, one) for one in made]
+    others = [path for _, paths in results for path in paths]
+    who = "everybody" if common else counted(len(made), "student")
+    say(f"{counted(sum(written for written, _ in results), 'new file')} for {who} in {to}.")
+    if others:
+        say(f"{counted(len(others), 'file')} there {'is' if len(others) == 1 else 'are'} different, and unchanged:")
+        for path in others[:SHOWN]:
+            print_line(f"  {path}")
+        more = f"… and {len(others) - SHOWN} more. " if len(others) > SHOWN else ""
+        say(f"{more}Delete them and run the command again, or give --to another folder.")
+    return 0
+
+
+SHOWN = 8  # paths
+
+
+def _require_recipients(folder: Path, assignment: Assignment, *, common: bool, any_students: bool) -> None:
+    if common and assignment.variants:
+        hint = "leave --common away, or write `variants = false` into assignment.toml"
+        raise UsageError("variants are different for each student", code="usage", hint=hint)
+    if not common and not any_students:
+        hint = "put your students there, or write one folder for all with --common"
+        raise UsageError(f"{folder}/roster.csv has no students", code="no_students", hint=hint)

@@ -471,6 +471,20 @@ def init() -> None:
 
 
 @command(
+    "classroom.handout", CLASS_FOLDER,
+    path_option("--to", metavar="DIR", required=True, help="Write into this folder."),
+    click.option("--common", is_flag=True, help="Write one folder for everybody; needs no roster."),
+    COURSE, group=class_,
+)  # fmt: skip
+def handout() -> None:
+    """Write what students get: stubs, statements, and a page about the assignment.
+
+    Each student of roster.csv gets a folder in DIR. A file that is there is not changed, so that the command can be
+    given again for students who came later.
+    """
+
+
+@command(
     "collecting.collect_class", CLASS_FOLDER, path_argument("sources", metavar="SOURCE…", nargs=-1, required=True),
     click.option(
         "--form", type=click.Choice(("auto", "flat", "tree", "canvas", "moodle", "gradescope", "git")), default="auto",

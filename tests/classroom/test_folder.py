@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.classroom.assignment import read_assignment
-from grader.classroom.folder import init_class, read_class
+from grader.classroom.folder import init_class, read_class, safe_name
 from grader.classroom.key import read_key
 from grader.errors import UsageError
 from tests.classroom.conftest import ASSIGNMENT
@@ -73,3 +73,15 @@ def test_options_for_an_assignment_that_exists_are_refused(run, folder):
     code, _, err = run("class", "init", folder, "--title", "New")
     assert code == 2
     assert "assignment.toml is already there, and is not changed" in err
+
+
+@pytest.mark.parametrize("student", ["ada", "a-1_b.c@x.org"])
+def test_a_harmless_id_is_its_own_folder(student):
+    assert safe_name(student) == student
+
+
+def test_no_two_students_share_a_folder():
+    ids = ["ada", "Ada", "ADA", "a/b", "a_b", "a\\b", "..", ".", "", "con", "CON", "å", "nul.txt"]
+    names = [safe_name(student) for student in ids]
+    assert len({name.casefold() for name in names}) == len(ids)
+    assert all(name and "/" not in name and not name.startswith(".") for name in names)

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,12 +19,12 @@ from pathlib import PurePosixPath
 from grader.classroom.collect.entries import Skipped
 from grader.classroom.collect.exercises import HOST, Named
 from grader.classroom.collect.forms import Claim
+from grader.classroom.folder import safe_name
 from grader.classroom.records import ClassSubmission, SubmittedFile
 from grader.frozen import dataclass
 
 FOLDER = "submissions"
 EARLIEST = datetime.min.replace(tzinfo=UTC)
-_RESERVED = re.compile(r"(con|nul|aux|prn|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # names of devices on Windows
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,6 @@ def _kernel_first(name: str) -> tuple[bool, str]:
 
 def _sighting_order(sighting: Sighting) -> tuple[datetime, tuple[int, ...]]:
     return sighting.submission.submitted or EARLIEST, sighting.order
-
-
-def safe_name(student: str) -> str:
-    """A folder's name for an id: the id itself where it is harmless, else with a hash, so that no two are the same."""
-    plain = re.sub(r"[^a-z0-9._@+-]+", "_", student.casefold()).strip(".")[:80]
-    if plain and plain == student and not _RESERVED.fullmatch(plain):
-        return plain
-    return f"{plain or 'student'}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"
 
 
 # --------------------------------------------------------------------------------------------------- old and new ones

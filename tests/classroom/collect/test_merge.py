@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from grader.classroom.collect.collecting import Request, collect
-from grader.classroom.collect.merge import Sighting, merged, safe_name
+from grader.classroom.collect.merge import Sighting, merged
 from grader.classroom.records import ClassSubmission, SubmittedFile
 from grader.classroom.submissions import read_submissions
 from grader.errors import UsageError
@@ -107,18 +107,6 @@ def test_files_are_below_submissions_whatever_a_student_is_called(given, folder)
     assert len(entries) == 3
     paths = [file.path for one in read_submissions(folder) for file in one.files]
     assert all((folder / path).resolve().is_relative_to(folder / "submissions") for path in paths)
-
-
-@pytest.mark.parametrize("student", ["ada", "a-1_b.c@x.org"])
-def test_a_harmless_id_is_its_own_folder(student):
-    assert safe_name(student) == student
-
-
-def test_no_two_students_share_a_folder():
-    ids = ["ada", "Ada", "ADA", "a/b", "a_b", "a\\b", "..", ".", "", "con", "CON", "å", "nul.txt"]
-    names = [safe_name(student) for student in ids]
-    assert len({name.casefold() for name in names}) == len(ids)
-    assert all(name and "/" not in name and not name.startswith(".") for name in names)
 
 
 def test_a_damaged_list_is_not_overwritten(folder, given):
