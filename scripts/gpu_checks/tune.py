@@ -64,7 +64,7 @@ def solution(name: str) -> tuple[str, str]:
 
 
 @item
-def tune_the_threads_of_reduce_v7(backend: GpuBackend) -> Any:
+def tune_the_threads_of_reduce_v8(backend: GpuBackend) -> Any:
     start = time.perf_counter()
     found = swept(backend, "reduce_v8", *solution("reduce_v8"), "THREADS=64,128,256,512,1024,2048")
     expect([one.word for one in found.results] == [RIGHT] * 5 + ["invalid"], told(found))

@@ -64,6 +64,12 @@ def rows() -> Mapping[str, tuple[BenchReport, list[BenchRow]]]:
     return found
 
 
+@cache
+def _names() -> frozenset[str]:
+    """The course's exercises, which are no libraries."""
+    return frozenset(entry.name for entry in load_catalog().exercises)
+
+
 def _with_lines(report: BenchReport) -> BenchReport:
     """The report with today's pass lines: those of its day were drawn before `grade calibrate`."""
     return replace(report, rows=tuple(_with_line(row, report.gpu.name) for row in report.rows))
@@ -115,7 +121,7 @@ def _lines(words: list[str]) -> Iterator[list[str]]:
         if name in rows():
             row = rows()[name][1][int(at or 1) - 1]
             yield [row.size, f"`{name}`", *_of_solution(row)]
-        elif row is None:
+        elif row is None or name in _names():
             raise SystemExit(f"no document of docs/results has {word}")
         else:
             yield [row.size, *(_of_ceiling(row) if word == "ceiling" else _of_library(row, word))]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog.courses import CourseExercise
+from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog, load_catalog
-from grader.catalog.versions import OldFile, hashed_lines
+from grader.catalog.versions import Move, OldFile, hashed_lines, versions_at
 from grader.dev.wrong import wrong_answers
 from grader.errors import UsageError
 from grader.practice import moved
@@ -194,6 +194,27 @@ def test_if_real_ladders_had_a_new_first_step(before: CourseExercise, step: Cour
 
     assert is_begun(hashed_lines(step.stub.read_bytes()))
     assert not any(map(is_begun, current_files(step.exercise.ladder)))
+
+
+def real_moves() -> list[Move]:
+    """The moves of the built-in course after which another step has the old name."""
+    names = {entry.name for entry in catalog_of().exercises}
+    return [move for move in versions_at(built_in_course().exercises).moves if move.name in names]
+
+
+@pytest.mark.parametrize("move", real_moves(), ids=lambda move: f"{move.version}-{move.name}")
+def test_old_files_of_the_course_are_recognised_and_none_of_the_current_step_is(move: Move):
+    entry = catalog_of().find(move.name)
+    ladder = catalog_of().ladder(entry)
+    old, current = move.files[".cu"], moved._current(entry, ".cu")
+    others = [moved._current(step, ".cu") for step in ladder if step is not entry]
+
+    def is_begun(lines: frozenset[str]) -> bool:
+        return moved._is_begun_from(old, lines, current, others)
+
+    assert is_begun(old.stub)
+    assert is_begun(old.stub | old.solution)
+    assert not any(is_begun(hashed_lines(text.encode())) for text in texts(entry))
 
 
 # ------------------------------------------------------------------------------------------------------- what to type

@@ -98,6 +98,13 @@ def test_a_word_is_a_row_and_a_single_one_a_sentence() -> None:
         measured.measured("no_such_step")
 
 
+def test_an_exercise_that_was_never_timed_is_not_taken_for_a_library(monkeypatch) -> None:
+    timed = {name: row for name, row in measured.rows().items() if name != "reduce_v4"}
+    monkeypatch.setattr(measured, "rows", lambda: timed)
+    with pytest.raises(SystemExit, match="no document of docs/results has reduce_v4"):
+        measured.measured("reduce_v3 reduce_v4")
+
+
 def test_what_has_to_be_measured_again_says_so() -> None:
     (row,) = measured.rows()["softmax_v1"][1]
     assert row.measured is not None or measured.measured("softmax_v1").startswith("`softmax_v1` is to be measured on ")

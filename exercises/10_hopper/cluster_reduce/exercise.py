@@ -30,7 +30,7 @@ EXERCISE = Exercise(
         note="reads alone, as in reduce_v10, are the ceiling",
     ),
     # No technique: the simulator is an A100, which has no clusters, and can count nothing.
-    # As in reduce_v1 … v9: one addition for each block of 256, on top of the trees. Uniform inputs make partial sums
+    # As in reduce_v1 … v10: one addition for each block of 256, on top of the trees. Uniform inputs make partial sums
     # near √n; a chain of L additions then errs by about 0.12·eps·√(n·L).
     tolerance=Tolerance(chain="cdiv(n, 256) + 64", scale="sqrt(n)", chain_factor=1.5),
     also_timed=(AlsoTimed({"n": 2**22}),),
