@@ -237,7 +237,7 @@ class ClassRun:
         )
 
     def _store_result(self, result: Result) -> None:
-        versions = {"basis": str(self._basis.course), "warpgrade": self._basis.warpgrade} | dict(result.versions)
+        versions = {"course": self._basis.course, "warpgrade": self._basis.warpgrade} | dict(result.versions)
         result = replace(result, versions=versions, sandbox=result.sandbox if self._maker.sandbox else "none")
         self._store.add(result)
         self._verdicts[result.verdict] += 1

@@ -11,7 +11,7 @@ channel of `grader.process`, and the worker ends with the process that started i
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 from grader.backends import starting
 from grader.classroom.engines.base import WorkerTask
+from grader.classroom.turns import InTurn, Turn
 from grader.errors import UsageError, WarpgradeError
 from grader.process.channel import attach
 from grader.process.child import run_children_as, runs_as_another_user
@@ -30,19 +31,19 @@ def main() -> None:
     channel, sandbox = attach()
     sandbox.apply()
     request, _ = channel.receive(None)
-    threads = int(request.pop("threads"))
+    threads, turn = int(request.pop("threads")), Turn(request.pop("turn"))
     if user := request.pop("user", None):
         run_children_as(*user)
-    channel.send(document(task_from(request), threads))
+    channel.send(document(task_from(request), threads, turn))
 
 
 FILES = ("kernel", "host")  # fields of a task that the launcher has written into the worker's folder
 
 
-def request_of(task: WorkerTask, threads: int) -> dict[str, Any]:
-    """The task as a message, without its files. ``threads`` are those of the simulator."""
+def request_of(task: WorkerTask, threads: int, turn: Sequence[str]) -> dict[str, Any]:
+    """The task as a message, without its files. ``threads`` are those of the simulator, ``turn`` the GPUs' locks."""
     values = {field.name: getattr(task, field.name) for field in fields(task) if field.name not in FILES}
-    return values | {"threads": threads}
+    return values | {"threads": threads, "turn": list(turn)}
 
 
 def task_from(request: Mapping[str, Any]) -> WorkerTask:
@@ -59,7 +60,7 @@ def file_names(exercise: str) -> tuple[str, str]:
     return f"{exercise}.cu", f"{exercise}_host.py"
 
 
-def document(task: WorkerTask, threads: int) -> dict[str, Any]:
+def document(task: WorkerTask, threads: int, turn: Turn) -> dict[str, Any]:
     """Grade the submission in the current folder, which is its own: the run's document, the machine and the versions.
 
     ``refused`` is there instead if this machine must not grade it.
@@ -69,12 +70,12 @@ def document(task: WorkerTask, threads: int) -> dict[str, Any]:
 
     if task.sandbox and available() == "none" and not runs_as_another_user():
         return {"refused": NO_LANDLOCK}
-    verdict = graded(task, threads)
+    verdict = graded(task, threads, turn)
     # The seed is the class's secret: no page or export may have it. What comes next is the teacher's matter.
     verdict = replace(verdict, seed=None, next_step="" if verdict.passed else verdict.next_step)
     run = plain(verdict.to_dict())
     known = {name: version for name, version in versions().items() if version}
-    return {"run": run, "machine": machine(task), "versions": known}
+    return {"run": run, "machine": machine(task) | turn.held, "versions": known}
 
 
 NO_LANDLOCK = "this system cannot close its files to a submission's code (no Landlock)"
@@ -84,7 +85,7 @@ you trust, or in a container or a virtual machine of their own"
 )
 
 
-def graded(task: WorkerTask, threads: int) -> Verdict:
+def graded(task: WorkerTask, threads: int, turn: Turn) -> Verdict:
     """Grade as `grade NAME` does, with relative paths: no report shows a folder of the teacher."""
     from grader.catalog.exercises import load_catalog
     from grader.catalog.variants import entry_with
@@ -93,7 +94,7 @@ def graded(task: WorkerTask, threads: int) -> Verdict:
     from grader.practice.moved import refuse_old
 
     if task.host is None:  # a host exercise needs other children
-        starting.start_early(simulator=task.backend != "gpu", gpu=0 if task.gpus else None)
+        starting.start_early(simulator=task.backend != "gpu")
     path = Path(file_names(task.exercise)[0])
     try:
         catalog = load_catalog([Path(course) for course in task.courses])
@@ -102,6 +103,9 @@ def graded(task: WorkerTask, threads: int) -> Verdict:
         one = Task(entry, path)
         refuse_old(catalog, entry, path, one.host_file)
         request = Hardware.found(task.backend, 0).request(one, seed=task.seed, sandbox=task.sandbox, threads=threads)
+        if request.services.gpu is not None:
+            services = replace(request.services, gpu=InTurn(request.services.gpu, turn))
+            request = replace(request, services=services)
         return grade(request)
     except UsageError as error:
         word = "invalid" if error.code == "moved_exercise" else "error"

@@ -346,7 +346,7 @@ def remarks(results: Sequence[Result]) -> list[str]:
     gpus = sorted({result.machine["gpu"] for result in results if result.machine.get("gpu")})
     some = any(result.machine.get("gpu") for result in results)
     without = sum("gpu" in result.machine and not result.machine["gpu"] for result in results)
-    versions = sorted({f"{r.versions.get('warpgrade')}, course {r.versions.get('basis')}" for r in results})
+    versions = sorted({f"{r.versions.get('warpgrade')}, course {r.versions.get('course')}" for r in results})
     open_ = sum(result.sandbox == "none" for result in results)
     said = (
         (len(gpus) > 1, f"The class was graded on unequal GPUs, so times do not compare: {listed(gpus)}."),

@@ -14,6 +14,7 @@ from grader import grade
 from grader.classroom.engines.base import Outcome, WorkerTask
 from grader.classroom.engines.launch import Launcher
 from grader.classroom.engines.local import LocalEngine
+from grader.classroom.turns import InTurn, Turn
 from grader.errors import Unsupported
 from grader.paths import cache_folder
 
@@ -84,7 +85,7 @@ def test_an_engine_that_is_closed_ends_its_workers():
     assert left_over() == []
 
 
-def test_a_gpu_has_one_task_at_a_time_and_its_worker_sees_no_other(monkeypatch):
+def test_a_gpu_has_two_workers_in_flight_and_a_task_for_several_gpus_has_them_alone(monkeypatch):
     ran = []
 
     def run(self, task, gpus=()):
@@ -93,18 +94,51 @@ def test_a_gpu_has_one_task_at_a_time_and_its_worker_sees_no_other(monkeypatch):
 
     monkeypatch.setattr(Launcher, "run", run)
     task = replace(TASK, backend="auto", gpus=1)
-    with LocalEngine(4, ("0", "2")) as engine:
-        engine.submit(task)
-        engine.submit(task)
+    several = replace(TASK, backend="auto", gpus=8)  # more than there are: it has all, and its verdict says so
+    with LocalEngine(1, ("0", "2")) as engine:
+        for _ in range(4):
+            assert engine.has_room(task)
+            engine.submit(task)
+        assert not engine.has_room(task)
+        for _ in range(4):
+            assert not engine.has_room(several)
+            assert engine.next(10) is not None
+        engine.submit(several)
         assert not engine.has_room(task)
         assert engine.next(10) is not None
         assert engine.has_room(task)
-        assert not engine.has_room(replace(task, gpus=2))
-        assert engine.next(10) is not None
-        assert engine.has_room(replace(task, gpus=2))
-        engine.submit(replace(task, gpus=8))  # more than there are: it has all, and its verdict says so
-        engine.next(10)
-    assert sorted(map(sorted, ran)) == [["0"], ["0", "2"], ["2"]]
+    assert sorted(ran) == [("0",), ("0",), ("0", "2"), ("2",), ("2",)]
+
+
+class OneGpu:
+    """A GPU's backend as far as turns need it."""
+
+    name = "gpu"
+
+    def __init__(self, log):
+        self.log = log
+
+    def open(self, program, limits):
+        self.log.append(f"{program} opens")
+
+    def close(self):
+        self.log.append("closes")
+
+
+def test_two_workers_of_one_gpu_use_it_one_after_the_other(tmp_path):
+    log: list[str] = []
+    turns = [Turn([str(tmp_path / "gpu-0.lock")]) for _ in range(2)]
+    first, second = (InTurn(OneGpu(log), turn) for turn in turns)
+    first.start()
+    first.open("first", None)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(second.open, "second", None)
+        log.append("first is timed")
+        first.close()
+        waiting.result()
+    second.close()
+    assert log == ["first opens", "first is timed", "closes", "second opens", "closes"]
+    assert turns[0].held["gpu_until"] <= turns[1].held["gpu_from"]
 
 
 def test_what_cannot_be_found_is_an_error_and_not_a_death(launcher):

@@ -85,8 +85,9 @@ class Launcher(Closing):
         for name, content in zip(file_names(task.exercise), (task.kernel, task.host), strict=True):
             if content is not None:
                 (folder / "files" / name).write_bytes(content)
+        turn = [str(cache_folder("class", f"gpu-{platform.node()}-{gpu}.lock")) for gpu in gpus if task.gpus]
         with self._started(environment, str(folder / "files")) as child:
-            request = request_of(task, self._threads) | ({"user": self._user} if self._user else {})
+            request = request_of(task, self._threads, turn) | ({"user": self._user} if self._user else {})
             answer, reason = self._answer(child, request, task.wall_s)
             worker = f"process {child.pid} on {platform.node()}"
         return Outcome(task, worker, started, datetime.now(UTC), answer, reason, ",".join(gpus) if task.gpus else "")

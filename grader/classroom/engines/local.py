@@ -28,54 +28,63 @@ def visible_gpus(backend: str) -> tuple[str, ...]:
     return named[: len(numbers)] if named else numbers
 
 
-class LocalEngine(Engine):
-    """Workers that are processes of this machine.
+SEATS = 2  # workers in flight for each GPU, which take turns (`grader.classroom.turns`)
 
-    A task that uses a GPU has it for itself, also while the simulator runs; it takes no processor of the others.
-    """
+
+class LocalEngine(Engine):
+    """Workers that are processes of this machine. With GPUs, all tasks use them, and take no processor of others."""
 
     def __init__(self, jobs: int, gpus: Sequence[str] = ()) -> None:
-        self._jobs = jobs
-        self._free_jobs = jobs
-        self._free_gpus = list(gpus)
-        self._gpus = len(gpus)
+        self._jobs = self._free_jobs = jobs
+        self._seats = dict.fromkeys(gpus, SEATS)  # that are free, by GPU
         self._launcher = Launcher(threads=max(1, processors() // max(jobs, len(gpus))))
         # A worker ends with the thread that started it: these live until `close`.
-        self._threads = ThreadPoolExecutor(jobs + len(gpus), thread_name_prefix="class")
-        self._ended: SimpleQueue[tuple[WorkerTask, tuple[str, ...], Future[Outcome]]] = SimpleQueue()
+        self._threads = ThreadPoolExecutor(jobs + SEATS * len(gpus), thread_name_prefix="class")
+        self._ended: SimpleQueue[tuple[tuple[str, ...], Future[Outcome]]] = SimpleQueue()
 
     @property
     def words(self) -> str:
-        return f"{counted(self._gpus, 'GPU')} here" if self._gpus else f"{self._jobs} at once here"
+        return f"{counted(len(self._seats), 'GPU')} here" if self._seats else f"{self._jobs} at once here"
 
     @property
     def uses_gpus(self) -> bool:
-        return self._gpus > 0
+        return bool(self._seats)
 
     def has_room(self, task: WorkerTask) -> bool:
-        return len(self._free_gpus) >= self._needs(task) if task.gpus else self._free_jobs > 0
+        return bool(self._gpus_for(task)) if task.gpus else self._free_jobs > 0
 
     def submit(self, task: WorkerTask) -> None:
-        taken = tuple(self._free_gpus[: self._needs(task)])
-        del self._free_gpus[: len(taken)]
-        self._free_jobs -= not taken
-        future = self._threads.submit(self._launcher.run, task, taken)
-        future.add_done_callback(lambda done: self._ended.put((task, taken, done)))
+        gpus = self._gpus_for(task) if task.gpus else ()
+        self._take(gpus, 1)
+        future = self._threads.submit(self._launcher.run, task, gpus)
+        future.add_done_callback(lambda done: self._ended.put((gpus, done)))
 
     def next(self, timeout_s: float) -> Outcome | None:
         """Raises what kept a worker from being started."""
         try:
-            _, taken, done = self._ended.get(timeout=timeout_s)
+            gpus, done = self._ended.get(timeout=timeout_s)
         except Empty:
             return None
-        self._free_gpus += taken
-        self._free_jobs += not taken
+        self._take(gpus, -1)
         return done.result()
 
     def close(self) -> None:
         self._launcher.close()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _needs(self, task: WorkerTask) -> int:
-        """GPUs of a task; one for several GPUs has all of them if there are fewer, and is told so by the grading."""
-        return min(task.gpus, self._gpus)
+    def _take(self, gpus: Sequence[str], seats: int) -> None:
+        for gpu in gpus:
+            self._seats[gpu] -= seats if len(gpus) == 1 else seats * SEATS
+        self._free_jobs -= 0 if gpus else seats
+
+    def _gpus_for(self, task: WorkerTask) -> tuple[str, ...]:
+        """The GPUs for a task now; () if there is no room. A task for several has them for itself, without turns.
+
+        If there are fewer, it gets all of them, and the grading says so.
+        """
+        needed = min(task.gpus, len(self._seats))
+        if needed == 1:
+            freest = max(self._seats, key=lambda gpu: self._seats[gpu])
+            return (freest,) if self._seats[freest] else ()
+        free = [gpu for gpu, seats in self._seats.items() if seats == SEATS]
+        return tuple(free[:needed]) if len(free) >= needed else ()

@@ -254,7 +254,7 @@ def _unequal(book: Gradebook) -> Iterator[Task]:
         "The times are of different GPUs", "Times of different GPUs cannot be compared; pass lines are of each GPU.",
         tuple(gpus) if len(gpus) > 1 else (),
     )  # fmt: skip
-    versions = sorted({f"{r.versions.get('warpgrade', '?')}, course {r.versions.get('basis', '?')}" for r in results})
+    versions = sorted({f"{r.versions.get('warpgrade', '?')}, course {r.versions.get('course', '?')}" for r in results})
     yield Task(
         "The results are of different versions", "Grade the older ones again if it matters.",
         tuple(versions) if len(versions) > 1 else (),
