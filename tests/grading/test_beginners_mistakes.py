@@ -101,6 +101,8 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
          "faults.same_call_for_all", "block_sum waits at a barrier"),
         ("transpose_v1", "grid=(cdiv(rows, 32), cdiv(cols, 8))", "grid=(cdiv(cols, 32), cdiv(rows, 8))",
          "wrong", "outputs.threads_that_end_before_the_matrix", "row 32 is the first that nobody wrote"),
+        ("transpose_v2", "grid=(cdiv(cols, TILE), cdiv(rows, TILE))", "grid=(cdiv(rows, TILE), cdiv(cols, TILE))",
+         "wrong", "outputs.threads_that_end_before_the_matrix", "2 × 1 blocks of 32 × 8 threads, and row 32"),
         ("softmax_v1", "grid=rows", "grid=cdiv(rows, BLOCK)", "wrong",
          "outputs.threads_that_end_before_the_matrix", "starts 1 block"),
         ("transpose_v2", "#pragma unroll\n    for (int k = 0; k < TILE; k += STEP)\n        if (r + k",
