@@ -95,7 +95,7 @@ class Conversation:
     def hold(self, count: int) -> int:
         """Ask until the person leaves or nothing is left; returns the exit code."""
         say(f"{counted(count, 'question')}: {self._quiz.due} due, {self._quiz.new} new.")
-        say("Type your answer, or think it and press Enter: then you see a good one. Ctrl-D ends.")
+        say("Type your answer, or think it and press Enter to see a good one; Ctrl-D ends.")
         with suppress(Leaving), _ctrl_c_leaves():
             self._ask_all()
         say(self._quiz.summary())

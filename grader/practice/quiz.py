@@ -79,17 +79,21 @@ def items_of(exercises: Iterable[CourseExercise]) -> Iterator[QuizItem]:
 
 
 def on_topic(catalog: Catalog, exercises: Sequence[CourseExercise], topic: str) -> tuple[QuizItem, ...]:
-    """What a topic asks about the exercises: a chapter, a ladder or a path, or else a word in questions and answers.
+    """What a topic asks about the exercises: a chapter, a ladder or a path, or else a word of questions or exercises.
+
+    Only a word that is in none of these is looked for in the answers, where many words are mentioned.
 
     Raises UsageError if that is nothing.
     """
-    word = " ".join(topic.casefold().split())
+    word = _plain(topic)
     members = [entry for entry in exercises if _is_of(entry, word)]
     if not members and (path := path_in(catalog, word)) is not None:
         members = [entry for entry in exercises if entry in path.exercises]
     items = tuple(items_of(members))
     if not members and word and not is_number(word):
-        items = tuple(item for item in items_of(exercises) if word in _words(item))
+        all_items = tuple(items_of(exercises))
+        items = tuple(item for item in all_items if word in _subject(item))
+        items = items or tuple(item for item in all_items if word in _answer(item))
     if not items:
         hint = "a topic is a chapter (4, reduction), a ladder (reduce), a path (interview), or a word (occupancy)"
         raise UsageError(f"no question is about {topic!r}", code="unknown_topic", hint=hint)
@@ -104,10 +108,18 @@ def _is_of(entry: CourseExercise, word: str) -> bool:
     return word in {chapter, chapter.partition("_")[2].replace("_", " "), entry.exercise.ladder} - {""}
 
 
-def _words(item: QuizItem) -> str:
-    source = item.source
-    words = (source.ask, source.because) if isinstance(source, Generator) else (source.text, source.answer)
-    return " ".join(" ".join(words).casefold().split())
+def _subject(item: QuizItem) -> str:
+    """The words of what is asked, and of the exercise's name and idea."""
+    exercise = item.entry.exercise
+    return _plain(f"{item.text} {exercise.name.replace('_', ' ')} {exercise.idea}")
+
+
+def _answer(item: QuizItem) -> str:
+    return _plain(item.source.because if isinstance(item.source, Generator) else item.source.answer)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 # ---------------------------------------------------------------------------------------------------------------- quiz
