@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import hashlib
 import os
 import random
 import resource
@@ -35,9 +34,9 @@ from attacks import every_attack
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import load_catalog
 from grader.classroom.folder import init_class
-from grader.classroom.records import AssignedExercise, Assignment, ClassSubmission, SubmittedFile
+from grader.classroom.records import AssignedExercise, Assignment
 from grader.classroom.store import Store
-from grader.classroom.submissions import read_submissions, write_submissions
+from grader.classroom.submissions import read_submissions
 from grader.dev.wrong import wrong_answers
 
 EXERCISES = (
@@ -155,30 +154,37 @@ def _row(
 ) -> Row:
     words = KINDS[kind][1]
     choice = hostile if kind == "hostile" else [one for one in course if not words or one.verdict in words]
+    if kind in ("handed in twice", "badly named"):  # of two files nobody could tell what belongs together
+        choice = [one for one in choice if len(one.files) == 1]
     source = chance.choice(choice)
     taken[source.exercise] += 1
     return Row(f"s{taken[source.exercise]:03d}", source.exercise, kind, None if kind == "missing" else source)
 
 
 def write_class(folder: Path, rows: Sequence[Row]) -> None:
-    """The class folder, with all submissions collected."""
+    """The class folder, with all submissions collected from a folder with a folder for each student."""
     names = sorted({row.exercise for row in rows})
     init_class(folder, Assignment("trial", "A made-up class", tuple(map(AssignedExercise, names)), backend="sim"))
-    submissions: list[ClassSubmission] = []
-    for row in rows:
-        files = tuple(_handed_in(folder, row, *item) for item in row.source.files.items()) if row.source else ()
-        for number in range(1, 1 + (2 if row.kind == "handed in twice" else bool(files))):
-            submissions.append(ClassSubmission(row.student, row.exercise, number, files))
-    write_submissions(folder, "trial", submissions)
+    (folder / "roster.csv").write_text("\n".join(["id", *sorted({row.student for row in rows})]) + "\n")
+    with TemporaryDirectory(prefix="warpgrade-class-") as inbox:
+        for row in rows:
+            for name, content in row.source.files.items() if row.source else ():
+                _hand_in(Path(inbox) / row.student, row, name, content)
+        collect = [sys.executable, "-m", "grader.cli", "class", "collect", str(folder), inbox, "--json"]
+        subprocess.run(collect, check=True, stdout=subprocess.DEVNULL)
 
 
-def _handed_in(folder: Path, row: Row, name: str, content: bytes) -> SubmittedFile:
-    path = folder / "submissions" / row.student / row.exercise / name
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _hand_in(folder: Path, row: Row, name: str, content: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     if row.kind != "hostile":  # each file is another one, so that nothing is compiled once for several
         content += f"\n{'#' if name.endswith('.py') else '//'} {row.student}\n".encode()
-    path.write_bytes(content)
-    return SubmittedFile(str(path.relative_to(folder)), hashlib.sha256(content).hexdigest())
+    stem, _, suffix = name.rpartition(".")
+    names = {
+        "handed in twice": [name, f"{stem} (1).{suffix}"],
+        "badly named": [f"{stem.title().replace('_', '-')} (2).{suffix}"],
+    }
+    for handed_in in names.get(row.kind, [name]):
+        (folder / handed_in).write_bytes(content)
 
 
 # ------------------------------------------------------------------------------------------------------------ the runs
