@@ -11,6 +11,7 @@ class Conditions:
 
     order: str = "usual"  # of warps, blocks and stores; or one of `Execution.other_orders`
     undefined: int = 0xFF  # a byte: uninitialised memory, and a shuffle from an inactive lane
+    explained: bool = False  # atomic and volatile accesses without an order are findings, too
     keeps_state: bool = False  # module variables keep their values from the run before
 
     @property

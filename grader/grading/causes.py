@@ -68,12 +68,23 @@ def disagrees(launch: Launch) -> bool:
 # -------------------------------------------------------------------------------------------------------- other orders
 
 
+def unordered_pair(findings: Sequence[Finding]) -> Finding | None:
+    """The finding on two accesses without an order, not both atomic, if all such findings are on one array; else None.
+
+    On several arrays some may be as they should be: a flag on which a block waits.
+    """
+    pairs = [one for one in findings if len(one.places) == 2 and {place.role for place in one.places} != {"atomic"}]
+    return pairs[0] if len({(one.space, one.array) for one in pairs}) == 1 else None
+
+
 def order_dependent(
-    file: str, unordered: Sequence[tuple[str, int]], wrong: Finding | None, findings: Sequence[Finding]
-) -> Finding:
+    file: str, unordered: Sequence[tuple[str, int]], wrong: Finding | None, findings: Sequence[Finding],
+    pair: Finding | None = None,
+) -> Finding:  # fmt: skip
     """The finding for a case that is right in the usual order of warps and blocks, but not in another order.
 
-    ``unordered`` are the kernels' fences, and volatile and atomic accesses, by role and line.
+    ``unordered`` are the kernels' fences, and volatile and atomic accesses, by role and line; ``pair`` is the finding
+    on two of them that nothing orders, if it is known.
     """
     accesses = tuple((role, line) for role, line in dict.fromkeys(unordered) if role != "fence" and line)
     facts: dict[str, object] = {"accesses": accesses}
@@ -81,11 +92,15 @@ def order_dependent(
         facts["kind"] = next((found.kind for found in findings if found.severity == "error"), "race")
     else:
         facts |= {name: wrong.facts[name] for name in ("got", "expected", "size", "value") if name in wrong.facts}
-    return Finding(
+    found = Finding(
         "order_dependent", "atomic" if all(role == "atomic" for role, _ in accesses) else "volatile",
         file=file, line=accesses[0][1] if accesses else None,
         array=wrong.array if wrong else None, index=wrong.index if wrong else None, facts=facts,
     )  # fmt: skip
+    if pair is None:
+        return found
+    facts["pair_in"] = next(iter(pair.names), pair.array)
+    return replace(found, line=pair.line, kernel=pair.kernel, places=pair.places, axes=pair.axes)
 
 
 # ------------------------------------------------------------------------------------------------- inputs of an element

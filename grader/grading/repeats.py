@@ -10,13 +10,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.backends.conditions import USUAL, Conditions
+from grader.errors import SubmissionError
 from grader.findings.record import Finding
 from grader.frozen import dataclass
-from grader.grading.causes import order_dependent
+from grader.grading.causes import order_dependent, unordered_pair
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,13 +77,19 @@ def with_other_values(ran: Ran, again: Again) -> Ran:
     return next((other for other in runs if not other.is_right), unused)
 
 
-def in_other_orders(ran: Ran, again: Again, orders: Sequence[str], file: str) -> Ran:
-    """A right case in these orders: the wrong run, if there is one. A run that exceeds time or memory is ignored."""
+def in_other_orders(ran: Ran, again: Again, orders: Sequence[str], file: str, *, explains: bool = True) -> Ran:
+    """A right case in these orders: the wrong run, if there is one. A run that exceeds time or memory is ignored.
+
+    With ``explains`` that run is repeated, to find two accesses without an order.
+    """
     for order in orders if ran.is_right else ():
         other = again(Conditions(order=order))
         if other.wrong is not None or other.word not in (None, "timeout", "limit"):
-            execution = ran.execution
-            found = order_dependent(file, execution.unordered, other.wrong, other.execution.findings)
+            execution, pair = ran.execution, None
+            if explains:
+                with suppress(SubmissionError):
+                    pair = unordered_pair(again(Conditions(order=order, explained=True)).execution.findings)
+            found = order_dependent(file, execution.unordered, other.wrong, other.execution.findings, pair)
             return replace(ran, word="race", execution=replace(execution, findings=(found, *execution.findings)))
     return ran
 

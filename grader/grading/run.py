@@ -154,7 +154,7 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0, *, keeps_s
         ran = after_another_case(again, file) if keeps_state else again()
         if not keeps_state:
             ran = with_other_values(ran, again)
-            ran = in_other_orders(ran, again, _orders(job, ran, number), file)
+            ran = in_other_orders(ran, again, _orders(job, ran, number), file, explains=not job.exercise.host)
     except RefusedProgram:
         raise
     except SubmissionError as error:

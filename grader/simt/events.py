@@ -176,7 +176,9 @@ class _Reader:
         stamp = finding.other
         line_index = (stamp >> Stamp.LINE) & Stamp.MAX_LINE
         line = self.kernel.lines[line_index] if line_index < len(self.kernel.lines) else None
-        atomic = bool(stamp & (1 << Stamp.ATOMIC))
+        atomic = bool(stamp & (1 << Stamp.ATOMIC)) and any(
+            s.kind == "atomic" and s.line == line for s in self.kernel.sites
+        )
         word = "read" if finding.kind == kinds.RACE_READ_WRITE else "atomic" if atomic else self._writer(line, site)
         thread = _coordinates((stamp >> Stamp.THREAD) & 1023, self.block)
         block = max(0, (stamp >> Stamp.SERIAL) - self.device.last_serial_base)

@@ -13,10 +13,10 @@ from inline_snapshot import snapshot
 from grader.errors import SubmissionError
 from grader.exercise import Array, Exercise
 from grader.grading.cases import CaseBook
-from grader.grading.causes import inputs_there, note_on
+from grader.grading.causes import inputs_there, note_on, unordered_pair
 from grader.grading.grade import require_launch
 from grader.grading.hints import about_type, in_words
-from grader.grading.hints.rules import Seen
+from grader.grading.hints.rules import Seen, access, race
 from grader.grading.records import Case
 from grader.launch import parse_launches
 from grader.launch.source import misread, read_source
@@ -167,3 +167,15 @@ def test_line_that_is_nearly_one_is_named_first(tmp_path):
 def test_file_with_a_launch_line_is_left_alone(tmp_path):
     request = request_of(EXERCISE, tmp_path / "mine.cu", oracle=no_oracle)
     require_launch(request, parse_launches(STUB, file="mine.cu"))
+
+
+# -------------------------------------------------------------------------------------------- a pair without an order
+
+
+def test_an_unordered_pair_is_known_if_all_pairs_are_on_one_array():
+    handed, flag = (race("", access("write", 0, 4), access("read", 5, 7), array=name) for name in ("sums", "flags"))
+    tickets = race("", access("atomic", 0, 4), access("atomic", 5, 4), array="tickets")
+    assert unordered_pair([tickets, handed, handed]) == handed
+    assert unordered_pair([flag, handed]) is None
+    assert unordered_pair([tickets]) is None
+    assert unordered_pair([race("", access("write", 5, 4), array="sums")]) is None

@@ -196,3 +196,41 @@ def test_what_is_right_in_the_usual_order_alone_is_a_race(what: str, tmp_path: P
     verdict = graded(tmp_path, *OF_LUCK[what])
     assert verdict.verdict == "race"
     assert verdict.diagnostics[0].kind in ("order_dependent", "missing_fence")
+
+
+LAST_BY_NUMBER = """\
+// scratch sums: int[cdiv(n, 64)]
+// launch total(x, sums, out, n): grid=cdiv(n, 64) block=64
+extern "C" __global__ void total(const int* x, volatile int* parts, int* out, int n)
+{
+    int b = blockIdx.x, sum = 0;
+    if (threadIdx.x > 0)
+        return;
+    for (int i = 64 * b; i < min(n, 64 * b + 64); i++)
+        sum += x[i];
+    parts[b] = sum;
+    __threadfence();
+    if (b < gridDim.x - 1)
+        return;
+    for (int k = 0; k < b; k++)
+        sum += parts[k];
+    *out = sum;
+}
+"""
+
+
+def total(inputs: Arrays, sizes: Mapping[str, int]) -> Arrays:
+    return {"out": np.array([inputs["x"].sum()], np.float64)}
+
+
+def test_two_accesses_that_nothing_orders_are_named_where_they_are_known(tmp_path: Path) -> None:
+    found = graded(tmp_path, ONE, total, LAST_BY_NUMBER).diagnostics[0]
+    assert (found.kind, found.cause, found.array) == ("order_dependent", "volatile", "out")
+    assert [(place.role, place.line, place.thread) for place in found.places] == [
+        ("read", 15, (0, 0, 0)), ("write", 10, (0, 0, 0)),
+    ]  # fmt: skip
+    reader, writer = (place.block[0] for place in found.places if place.block)
+    assert (
+        f"nothing orders two accesses of parts: read by thread 0 of block {reader} at any_order.cu:15" in found.message
+    )
+    assert f"written by thread 0 of block {writer} at any_order.cu:10" in found.message

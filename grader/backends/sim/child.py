@@ -180,13 +180,17 @@ class _Server:
 
     def _options(self, conditions: Conditions, instructions: int, *, counted: bool, few: bool = False) -> Options:
         from grader.simt.engine.schedule import ORDERS
+        from grader.simt.observers import EVERY_PAIR, OBSERVERS
         from grader.simt.simulate import Options
 
         order, instructions = ORDERS[conditions.order], min(instructions, self.program["instructions"])
-        if order.adversarial:  # threads that wait may need more iterations, but not for ever
+        if (
+            order.adversarial and not conditions.explained
+        ):  # threads that wait may need more iterations, but not for ever
             instructions = min(instructions, limit_again(self.spent))
         threads = self.program["threads"] or len(os.sched_getaffinity(0))
         return Options(
+            observed=frozenset(OBSERVERS + (EVERY_PAIR,) * conditions.explained),
             counted=counted,
             threads=threads,
             instructions_per_block=self.program["instructions_per_block"],

@@ -31,6 +31,10 @@ def order_dependent(w: Words) -> str:
         roles.setdefault(line, []).append(_STRONG[role])
     lines = [f"line {line} ({listed(words)})" for line, words in roles.items()]
     look = f"; look at {listed(lines)}" if 0 < len(lines) <= MOST_LINES else ""
+    if w.found.places:
+        blocks = len({place.block for place in w.found.places}) > 1
+        two = (w.access(place, with_block=blocks) for place in w.found.places)
+        look = f"; nothing orders two accesses of {w.fact('pair_in')}: {', '.join(two)}"
     if "kind" in w.found.facts:
         return start + KINDS[w.fact("kind")].meaning + look
     case = ", ".join(f"{name}={value}" for name, value in w.fact("size").items())

@@ -15,11 +15,14 @@ COUNTING: dict[str, type[Observer]] = {
 WATCHING = ("races", "uninitialised")
 OBSERVERS = (*COUNTING, *WATCHING)
 """Names of all observers. Bounds and alignment are always checked, by the memory requests themselves."""
+EVERY_PAIR = "every_pair"
+"""In addition: accesses without an order are reported although both are atomic or volatile, and so no race."""
 
 
 def observer_set(names: frozenset[str]) -> ObserverSet:
     """The named observers as one."""
     chosen = [kind() for name, kind in COUNTING.items() if name in names]
     if names & set(WATCHING):
-        chosen.append(Shadow(races="races" in names, uninitialised="uninitialised" in names))
+        watched = {name: name in names for name in (*WATCHING, EVERY_PAIR)}
+        chosen.append(Shadow(**watched))
     return ObserverSet(tuple(chosen))

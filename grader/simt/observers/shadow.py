@@ -30,11 +30,15 @@ if TYPE_CHECKING:
 
 
 class Shadow(Observer):
-    """Watches shared and global memory for ``races``, for ``uninitialised`` reads, or for both."""
+    """Watches shared and global memory for ``races``, for ``uninitialised`` reads, or for both.
 
-    def __init__(self, *, races: bool = True, uninitialised: bool = True) -> None:
+    With ``every_pair`` two atomic or volatile accesses without an order are reported, too.
+    """
+
+    def __init__(self, *, races: bool = True, uninitialised: bool = True, every_pair: bool = False) -> None:
         self.races = races
         self.uninitialised = uninitialised
+        self.every_pair = every_pair
 
     def before(self, access: ObservedAccess) -> None:
         if access.space not in ("global", "shared"):
@@ -58,7 +62,9 @@ class Shadow(Observer):
         if access.kind == "load" or (access.kind == "copy" and access.space == "global"):
             if self.races:
                 self._conflict(access, cell, mine, written, findings.RACE_WRITE_READ)
-                cell.store("reads", _merge_reader(access, mine, cell.load("reads"), written))
+                reads = cell.load("reads")
+                others = _suspects(access, mine, reads, every_pair=self.every_pair)
+                cell.store("reads", _merge_reader(access, mine, reads, written, others))
             return
         if self.races:
             self._conflict(access, cell, mine, written, findings.RACE_WRITE_WRITE)
@@ -70,7 +76,7 @@ class Shadow(Observer):
     def _conflict(self, access: ObservedAccess, cell: _Cells, mine: Value, other: Value, kind: int) -> None:
         """Report the lanes whose access is not ordered after the access with the stamp ``other``."""
         f = access.f
-        found = _suspects(access, mine, other)
+        found = _suspects(access, mine, other, every_pair=self.every_pair)
         if access.copies and access.space == "global" and kind == findings.RACE_READ_WRITE:
             found = found | (_same_thread(mine, other) & copies.is_in_flight(other))
         suspects = found.as_mask() & access.mask
@@ -186,15 +192,17 @@ def _reaching(access: ObservedAccess, start: int) -> ObservedAccess:
     return replace(access, mask=access.mask & wants)
 
 
-def _suspects(access: ObservedAccess, mine: Value, other: Value) -> Value:
-    """A quick test: the access is by another thread of this launch (shared memory: block), and not both are atomic."""
+def _suspects(access: ObservedAccess, mine: Value, other: Value, *, every_pair: bool) -> Value:
+    """A quick test: the access is by another thread of this launch (shared memory: block), and not both are atomic or
+    volatile, unless ``every_pair`` is wanted.
+    """
     f = access.f
     same_thread = _same_thread(mine, other)
     several = (other & (1 << Stamp.SEVERAL)).ne(0)
     origin = "serial" if access.space == "shared" else "serial_base"
     recent = (other >> Stamp.SERIAL).uge(f.splat(WORKER.load(f, access.worker, origin)))
     found = recent & (~same_thread | several)
-    if access.strong:
+    if access.strong and not every_pair:
         found = found & (other & (1 << Stamp.ATOMIC)).eq(0)
     return found
 
@@ -249,11 +257,11 @@ def _know_by_lane(
         f.store(f.overloaded("llvm.umax", known, f.load(I32, knows)), knows)
 
 
-def _merge_reader(access: ObservedAccess, mine: Value, old: Value, written: Value) -> Value:
+def _merge_reader(access: ObservedAccess, mine: Value, old: Value, written: Value, suspects: Value) -> Value:
     """The cell's new read stamp: this access's, unless another thread's unordered read must be kept."""
     f = access.f
     merged = f.var(mine)
-    others = _suspects(access, mine, old).as_mask() & access.mask
+    others = suspects.as_mask() & access.mask
     with f.if_(others.ne(0)):
         unordered = f.call(_unordered(f.module, access.space), access.warp, access.worker, old, others)
         reader = _same_thread(old, written).select(mine, old)
