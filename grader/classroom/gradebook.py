@@ -43,6 +43,9 @@ OPEN: Mapping[str, str] = {
 }
 """The states without points, each with its reason."""
 
+NO_TIME = "The time of the submission is not known: it does not count as late."
+MARKED_LATE = "The LMS marks the submission as late without a time: here it does not count as late."
+
 DAY = timedelta(days=1)
 
 
@@ -288,7 +291,7 @@ def _notes(
     if chosen.state in OPEN:
         yield f"Open: {OPEN[chosen.state]}."
     if assignment.deadline is not None and not chosen.lateness.known:
-        yield "The time of the submission is not known: it does not count as late."
+        yield MARKED_LATE if chosen.submission.marked_late else NO_TIME
     late = [one for one in attempts if one.lateness.too_late and one is not chosen]
     if late:
         yield f"{counted(len(late), 'submission')} after this one {'was' if len(late) == 1 else 'were'} too late."

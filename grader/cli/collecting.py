@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,12 +21,12 @@ SHOWN = 12  # lines of each list; --json has all
 
 def collect_class(
     folder: Path, sources: tuple[Path, ...], form: str, roster: Path | None, times: Path | None,
-    courses: tuple[Path, ...], *, as_json: bool,
+    names: tuple[str, ...], courses: tuple[Path, ...], *, as_json: bool,
 ) -> int:  # fmt: skip
     """Collect, and say what was found."""
     if roster is not None:
         use_roster(folder, roster)
-    found = collect(Request(folder, sources, form, times, courses))
+    found = collect(Request(folder, sources, form, times, names, courses))
     if as_json:
         print_json(document(found))
         return 0
@@ -55,7 +56,9 @@ def document(found: Collection) -> dict[str, Any]:
             }
             for one in found.strangers
         ],
-        "skipped": [{"file": one.origin, "reason": one.reason} for one in found.skipped],
+        "skipped": [
+            {"file": one.origin, "reason": one.reason, "student": one.student or None} for one in found.skipped
+        ],
         "several": [
             {"student": one.student, "exercise": one.exercise, "versions": number, "counts": which}
             for one, number, which in _several(found)
@@ -91,7 +94,7 @@ def _days_late(assignment: Assignment, one: ClassSubmission) -> int:
 
 def _sections(found: Collection) -> Iterator[str]:
     """The lists below the table, each with its heading; an empty list is left out."""
-    yield from _listed("Missing", [f"{who}: {_what(found, names)}" for who, names in found.missing.items()])
+    yield from _listed("Missing", list(_missing(found)))
     hint = "not on the roster, not collected; a column `alias` in roster.csv can hold the name"
     yield from _listed(f"Unknown ({hint})", [_stranger_line(one) for one in found.strangers])
     yield from _listed(
@@ -112,7 +115,7 @@ def _sections(found: Collection) -> Iterator[str]:
     )
     yield from _listed(
         "Late, but the LMS's names do not say how late (a time in --times would)",
-        [f"{one.student}: {one.exercise}" for one in _late_without_time(found)],
+        [f"{who}: {listed(names)}" for who, names in _by_student(_late_without_time(found)).items()],
     )
     yield from _listed("In --times, but not in the class", found.times_unknown)
     by_reason: dict[str, list[str]] = defaultdict(list)
@@ -120,6 +123,24 @@ def _sections(found: Collection) -> Iterator[str]:
         by_reason[skipped.reason].append(skipped.origin)
     for reason, origins in by_reason.items():
         yield from _listed(f"Skipped: {reason}", origins)
+
+
+def _missing(found: Collection) -> Iterator[str]:
+    """Who has not submitted what; with the student's files that were skipped, because one of them may be meant."""
+    names = {student.id: student.name for student in found.roster.students}
+    skipped: dict[str, list[str]] = defaultdict(list)
+    for one in found.skipped:
+        skipped[one.student].append(re.split("[/:] ?", one.origin)[-1])
+    for who, exercises in found.missing.items():
+        there = f"; there is {', '.join(skipped[who])}" if who in skipped else ""
+        yield f"{who}{f' ({names[who]})' if names[who] else ''}: {_what(found, exercises)}{there}"
+
+
+def _by_student(submissions: Sequence[ClassSubmission]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = defaultdict(list)
+    for one in submissions:
+        grouped[one.student].append(one.exercise)
+    return grouped
 
 
 def _listed(heading: str, lines: Sequence[str]) -> Iterator[str]:
@@ -166,6 +187,9 @@ def _closing(folder: Path, found: Collection) -> str:
         words += f" The roster has {counted(len(found.roster.students), 'student')} ({used})."
     else:
         words += f" {folder}/roster.csv has no students: everybody who submitted is in the class."
+    untimed = sum(one.submitted is None for one in found.submissions)
+    if untimed and found.assignment.deadline:
+        words += f" {counted(untimed, 'submission')} without a time will not count as late: --times gives times."
     if any(one.time_from == "git" for one in found.submissions):
         words += " Times from git are what the authors' machines said; --times has the last word."
     return words

@@ -492,6 +492,10 @@ def handout() -> None:
     ),
     path_option("--roster", help="Make this CSV the roster of the class, for example an export of your LMS."),
     path_option("--times", help="A CSV that says who submitted when: `student,exercise,submitted`."),
+    click.option(
+        "--name", "names", multiple=True, metavar="FILE=EXERCISE",
+        help="Files of this name are this exercise: `--name hw4.cu=vector_add`. May be given several times.",
+    ),
     AS_JSON, COURSE, group=class_, name="collect",
 )  # fmt: skip
 def collect_class() -> None:

@@ -83,6 +83,8 @@ def test_a_submission_whose_time_nobody_knows_is_not_late_and_says_so():
     found = grade(record(submission("ada", submitted=None, time_from="")))
     assert (found.points, found.state) == (40, "graded")
     assert found.notes == ("The time of the submission is not known: it does not count as late.",)
+    marked = grade(record(replace(submission("ada", submitted=None, time_from=""), marked_late=True)))
+    assert marked.notes == ("The LMS marks the submission as late without a time: here it does not count as late.",)
 
 
 def test_without_a_deadline_nothing_is_late_and_nothing_is_said():

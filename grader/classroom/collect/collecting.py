@@ -26,7 +26,7 @@ from grader.classroom.collect.merge import Sighting, Upload
 from grader.classroom.collect.people import People, Unknown
 from grader.classroom.collect.sources import entries_of
 from grader.classroom.collect.times import Times, read_times, read_timestamp
-from grader.classroom.records import Assignment, ClassSubmission
+from grader.classroom.records import Assignment, ClassSubmission, Student
 from grader.classroom.roster import FILE as ROSTER
 from grader.classroom.roster import Roster, read_roster
 from grader.classroom.submissions import read_submissions, replace_file, write_submissions
@@ -78,6 +78,7 @@ class Request:
     sources: tuple[Path, ...]
     form: str = "auto"
     times: Path | None = None
+    names: tuple[str, ...] = ()  # "vecadd.cu=vector_add": what else an exercise's file may be called
     courses: tuple[Path, ...] = ()
     limits: Limits = field(default_factory=Limits)
 
@@ -86,7 +87,7 @@ def collect(request: Request) -> Collection:
     """Add what the sources have to the class. Raises UsageError, and has then changed nothing."""
     catalog = load_catalog(request.courses)
     assignment = read_assignment(request.folder, catalog=catalog)
-    assigned = Assigned(assignment, catalog)
+    assigned = Assigned(assignment, catalog, _names(assignment, request.names))
     roster = read_roster(request.folder / ROSTER)
     people = People(roster.students)
     zone = assignment.deadline.tzinfo if assignment.deadline else None
@@ -98,6 +99,18 @@ def collect(request: Request) -> Collection:
         found.add(number, source, request)
     with _locked(request.folder):
         return _added(request.folder, assignment, roster, found, times)
+
+
+def _names(assignment: Assignment, pairs: Sequence[str]) -> dict[str, str]:
+    """The exercises by further names of their files, without suffix. Raises UsageError."""
+    names = {}
+    for pair in pairs:
+        file, _, exercise = map(str.strip, pair.partition("="))
+        if not file or exercise not in (wanted := [each.name for each in assignment.exercises]):
+            hint = f"write FILE=EXERCISE, for example --name hw4.cu={wanted[0]}; the exercises are {', '.join(wanted)}"
+            raise UsageError(f"--name {pair!r} does not name a file and an exercise", code="bad_name", hint=hint)
+        names[file.casefold().removesuffix(".cu")] = exercise
+    return names
 
 
 def _refuse_own(folder: Path, source: Path) -> None:
@@ -148,7 +161,8 @@ class _Found:
             named = self.assigned.named(claim.inside)
             student = self.people.who(claim.words, claim.label)
             if isinstance(named, str):
-                self.skipped.append(Skipped(claim.entry.origin, named))
+                whose = student.id if isinstance(student, Student) else ""
+                self.skipped.append(Skipped(claim.entry.origin, named, whose))
             elif isinstance(student, Unknown):
                 self.strangers[student].append(claim.entry.origin)
             else:

@@ -42,10 +42,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file that was not collected, and why."""
+    """A file that was not collected, and why; ``student`` is the id if its path says whose it is."""
 
     origin: str
     reason: str
+    student: str = ""
 
 
 def is_archive(name: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 from itertools import product
 
@@ -15,6 +16,7 @@ from grader.expressions import did_you_mean
 from grader.frozen import dataclass
 
 HOST = "_host"
+NO_EXERCISE = "it is not named after an exercise of this assignment (--name FILE=EXERCISE says which it is)"
 # What browsers, file managers and LMSs add to the name of a second file: "x (1)", "x-1", "x - Copy", "x copy 2".
 _COPY = re.compile(r"(?: ?\((?P<a>\d{1,4})\)|-(?P<b>\d{1,4})|(?: -)?[ _]copy(?: (?P<c>\d{1,4}))?)$", re.IGNORECASE)
 
@@ -31,10 +33,11 @@ class Named:
 
 @dataclass(frozen=True)
 class Assigned:
-    """The exercises of the assignment, and those of the course, for messages."""
+    """The exercises of the assignment, and those of the course, for messages. ``names`` are further names of files."""
 
     assignment: Assignment
     catalog: Catalog
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -68,7 +71,7 @@ class Assigned:
         if (folders or only) and not is_python:
             return Named((folders[-1:] or only)[0], copy=copy, is_sure=False)
         near = did_you_mean(plain, self.exercises)
-        return "it is not named after an exercise of this assignment" + (f"; {near}" if near else "")
+        return f"{NO_EXERCISE}; {near}" if near else NO_EXERCISE
 
     def _of(self, exercise: str, is_host: bool, copy: int) -> Named | str:
         if is_host and self.exercises[exercise].host_file is None:
@@ -76,6 +79,8 @@ class Assigned:
         return Named(exercise, is_host, copy)
 
     def _exactly(self, name: str) -> str:
+        if given := self.names.get(name.strip().casefold()):
+            return given
         wanted = re.sub(r"[- ]", "_", name.strip()).casefold()
         return next((exercise for exercise in self.exercises if exercise.casefold() == wanted), "")
 

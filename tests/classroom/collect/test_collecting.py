@@ -48,8 +48,8 @@ def test_the_table_and_what_the_teacher_should_look_at(run, folder, download, tm
  pinned_copy   1          1             1     1      1                2
 
 Missing: 2
-  ada: pinned_copy
-  kim: everything
+  ada (Lovelace, Ada): pinned_copy
+  kim (Kim, Min): everything
 
 Unknown (not on the roster, not collected; a column `alias` in roster.csv can hold the name): 1
   stranger (1 file)
@@ -60,9 +60,8 @@ Several versions: 1
 Only one of the two files; the other is the handout's: 1
   emmy: pinned_copy_host.py was not submitted
 
-Late, but the LMS's names do not say how late (a time in --times would): 2
-  emmy: pinned_copy
-  emmy: vector_add
+Late, but the LMS's names do not say how late (a time in --times would): 1
+  emmy: pinned_copy and vector_add
 
 Skipped: it is not a .cu file: 1
   week4.zip: lovelaceada_77_912_notes.pdf

@@ -9,7 +9,7 @@ import pytest
 
 from grader.classroom.assignment import FILE, assignment_text
 from grader.classroom.collect.collecting import Request, collect
-from grader.classroom.collect.exercises import copies
+from grader.classroom.collect.exercises import NO_EXERCISE, copies
 from grader.classroom.records import AssignedExercise, Assignment
 from grader.errors import UsageError
 
@@ -146,7 +146,7 @@ def test_a_students_archive_cannot_submit_for_somebody_else(found, tmp_path):
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("ada/vektor_ad.cu", "it is not named after an exercise of this assignment; did you mean 'vector_add'?"),
+        ("ada/vektor_ad.cu", f"{NO_EXERCISE}; did you mean 'vector_add'?"),
         ("ada/reduce_v1.cu", "reduce_v1 is no exercise of this assignment"),
         ("ada/vector_add_host.py", "vector_add has no host file"),
         ("ada/helper.py", "a .py file is of interest only as NAME_host.py, beside NAME.cu"),
@@ -158,6 +158,17 @@ def test_a_students_archive_cannot_submit_for_somebody_else(found, tmp_path):
 def test_a_file_that_is_not_collected_says_why(found, path, reason):
     _, result = found(path.split())
     assert {one.reason for one in result.skipped} == {reason}
+
+
+def test_a_name_that_the_teacher_gave_is_the_exercise(folder, found, tmp_path):
+    found(["ada/hw4.cu", "noether/HW4 (1).cu", "kim1_hw4.cu"])
+    result = collect(Request(folder, (tmp_path / "download",), names=("hw4.cu=vector_add",)))
+    assert [(one.student, one.exercise) for one in result.submissions] == [
+        ("ada", "vector_add"),
+        ("noether", "vector_add"),
+    ]
+    with pytest.raises(UsageError, match="--name 'hw4=reduce_v1' does not name a file and an exercise"):
+        collect(Request(folder, (tmp_path,), names=("hw4=reduce_v1",)))
 
 
 def test_of_one_exercise_a_single_file_may_have_any_name(folder, found):
