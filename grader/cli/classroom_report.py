@@ -81,7 +81,7 @@ def report(**values: Any) -> int:
         print_json(document)
         return 0
     to = options.to or options.folder / REPORT
-    files = _pages(options, record, book, made, who) | {"class.json": dumps(document) + "\n"}
+    files = _pages(options, to, record, book, made, who) | {"class.json": dumps(document) + "\n"}
     for name, text in files.items():
         _write(to / name, text)
     _say_what_was_made(to, book)
@@ -89,7 +89,7 @@ def report(**values: Any) -> int:
 
 
 def _pages(
-    options: ReportOptions, record: ClassRecord, book: Gradebook, made: datetime, who: Mapping[str, str]
+    options: ReportOptions, to: Path, record: ClassRecord, book: Gradebook, made: datetime, who: Mapping[str, str]
 ) -> dict[str, str]:
     """All pages by their paths in the report."""
     from grader.render.classroom.leaderboard import leaderboard_page
@@ -105,6 +105,7 @@ def _pages(
         "index.html": teacher_page(
             book, made=made, versions=shown, similar=record.similar, pages=paths,
             leaderboard="leaderboard.html" if who else "",
+            compared="similar.html" if (to / "similar.html").exists() else "",
         )
     }  # fmt: skip
     if who:

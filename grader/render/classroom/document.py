@@ -111,6 +111,7 @@ def _submission(submission: ClassSubmission) -> dict[str, Any]:
         "submitted": _time(submission.submitted),
         "time_from": submission.time_from or None,
         "origin": submission.origin,
+        "marked_late": submission.marked_late,
     }
 
 

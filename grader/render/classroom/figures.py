@@ -234,15 +234,24 @@ def _strange(book: Gradebook) -> Iterator[Task]:
     stray = tuple(f"{one.student}, {one.exercise}" for one in book.stray)
     words = f"{counted(len(stray), 'submission')} of exercises that are not assigned"
     yield Task(words, "Nothing is graded: was another exercise meant?", stray)
-    timeless = tuple(
+    marked, timeless = _timeless(book, marked=True), _timeless(book, marked=False)
+    words = f"{counted(len(marked), 'submission')} marked as late, without a time"
+    yield Task(words, f"The platform does not say by how much, so it costs nothing. {_TIMES}", marked)
+    words = f"{counted(len(timeless), 'submission')} without a time"
+    yield Task(words, f"They do not count as late. {_TIMES}", timeless)
+
+
+_TIMES = f"`grade class collect` takes a CSV with times; or decide yourself: {_DECIDE}."
+
+
+def _timeless(book: Gradebook, *, marked: bool) -> tuple[str, ...]:
+    """The submissions that count and have no time: those that the platform marks as late, or the others."""
+    return tuple(
         _named(row, grade)
         for row in book.rows
         for grade in row.grades
         if book.assignment.deadline and grade.attempt and not grade.attempt.lateness.known
-    )
-    words = f"{counted(len(timeless), 'submission')} without a time"
-    yield Task(
-        words, "They do not count as late. A CSV with times can be given when submissions are collected.", timeless
+        if grade.attempt.submission.marked_late == marked
     )
 
 
@@ -254,6 +263,10 @@ def _unequal(book: Gradebook) -> Iterator[Task]:
         "The times are of different GPUs", "Times of different GPUs cannot be compared; pass lines are of each GPU.",
         tuple(gpus) if len(gpus) > 1 else (),
     )  # fmt: skip
+    missed = tuple(sorted({result.machine.get("host", "?") for result in results if result.machine.get("gpu") == ""}))
+    yield Task(
+        "Some results are without a GPU, and others are with one", "Their stages differ.", missed if gpus else ()
+    )
     versions = sorted({f"{r.versions.get('warpgrade', '?')}, course {r.versions.get('course', '?')}" for r in results})
     yield Task(
         "The results are of different versions", "Grade the older ones again if it matters.",

@@ -44,8 +44,13 @@ def teacher_page(
     similar: Sequence[SimilarPair] = (),
     pages: Mapping[str, str] | None = None,
     leaderboard: str = "",
+    compared: str = "",
 ) -> str:
-    """Return the page. ``pages`` are the addresses of the students' pages by id, ``leaderboard`` that of its page."""
+    """Return the page.
+
+    ``pages`` are the addresses of the students' pages by id, ``leaderboard`` that of its page, and ``compared`` that of
+    the page with similar submissions side by side.
+    """
     assignment = book.assignment
     return environment().get_template("class_teacher.html.j2").render(
         title=f"{cut(assignment.title, 40)} · the class",
@@ -66,6 +71,7 @@ def teacher_page(
         max_points=number(book.max_points),
         pages=pages or {},
         leaderboard=leaderboard,
+        compared=compared,
         name=shown_name, duration=duration, points=number, percent=percent,
         versions=", ".join(f"{name} {version}" for name, version in versions.items() if version),
     )  # fmt: skip

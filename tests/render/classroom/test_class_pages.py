@@ -133,6 +133,13 @@ def test_unequal_gpus_versions_and_a_missing_sandbox_are_told():
     assert whom["1 submission ran without a sandbox"] == ("lab",)
 
 
+def test_submissions_without_a_time_are_listed_and_those_that_are_marked_as_late_apart():
+    one, two = (submission(who, submitted=None, marked_late=who == "bob") for who in ("ada", "bob"))
+    whom = {task.what: task.whom for task in figures.tasks(gradebook(record(one, two)))}
+    assert whom["1 submission marked as late, without a time"] == ("Bob, vector_add",)
+    assert whom["1 submission without a time"] == ("Ada, vector_add",)
+
+
 def test_the_slowest_are_by_kernel_time_or_without_one_by_the_time_of_grading():
     assert figures.slowest(gradebook(CLASS))[0].of_kernel
     one, two = submission("ada"), submission("bob")
