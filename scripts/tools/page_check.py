@@ -1,6 +1,6 @@
 """Whether the pages of --html hold in a browser: html-validate, axe-core, no sideways scrolling on a phone, their size.
 
-    python scripts/tools/page_check.py [--modules DIR] [--output DIR] [PAGE…]
+    python scripts/tools/page_check.py [--modules DIR] [--output DIR] [--pictures DIR] [PAGE…]
 
 Without PAGE, sample verdicts of every kind are made into pages, and the ladders' pictures are looked at, too: whether
 their texts touch one another, in light and dark. DIR is where `npm install axe-core html-validate puppeteer-core` was
@@ -31,6 +31,7 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description="Check the pages of --html in Chromium.")
     arguments.add_argument("pages", nargs="*", type=Path, help="pages to check instead of the samples")
     arguments.add_argument("--modules", type=Path, default=Path.cwd(), help="the folder with node_modules")
+    arguments.add_argument("--pictures", type=Path, help="keep a screenshot of each page here, for each screen")
     arguments.add_argument("--output", type=Path, help="keep the sample pages here")
     given = arguments.parse_args()
     if missing := not_installed(given.modules):
@@ -38,7 +39,7 @@ def main() -> int:
         return 2
     with tempfile.TemporaryDirectory() as temporary:
         pages = given.pages or [*written(given.output or Path(temporary)), *sorted(ROOT.glob("exercises/*/*.svg"))]
-        problems = [*too_large(pages), *in_the_browser(pages, given.modules)]
+        problems = [*too_large(pages), *in_the_browser(pages, given.modules, given.pictures)]
     print("\n".join(problems) if problems else f"{len(pages)} pages, no problem")
     return 1 if problems else 0
 
@@ -102,12 +103,14 @@ def too_large(pages: Sequence[Path]) -> Iterator[str]:
             yield f"{page}: {page.stat().st_size} bytes"
 
 
-def in_the_browser(pages: Sequence[Path], modules: Path) -> list[str]:
-    """What html-validate, axe-core and a narrow window say."""
+def in_the_browser(pages: Sequence[Path], modules: Path, pictures: Path | None = None) -> list[str]:
+    """What html-validate, axe-core and a narrow window say; what must be in the first screen of a class's pages."""
+    if pictures is not None:
+        pictures.mkdir(parents=True, exist_ok=True)
     browser = next(filter(None, map(shutil.which, BROWSERS)))
-    script = Path(__file__).with_suffix(".cjs")
+    script, shots = Path(__file__).with_suffix(".cjs"), str(pictures.resolve()) if pictures else ""
     found = subprocess.run(
-        ["node", str(script), browser, *(str(page.resolve()) for page in pages)],
+        ["node", str(script), browser, shots, *(str(page.resolve()) for page in pages)],
         env=os.environ | {"NODE_PATH": str(modules.resolve() / "node_modules")}, capture_output=True, text=True,
     )  # fmt: skip
     return found.stdout.splitlines() + ([f"node: {found.stderr[-2000:]}"] if found.returncode else [])

@@ -18,6 +18,7 @@ FLOOD_BYTES = 60_000
 PEERS = 5  # so many other times on the same GPU say what is usual
 FAR_FASTER = 3.0
 SLOWEST_SHOWN = 8
+SLOWER = 1.25  # than the median: less is no reason to look
 STUMBLES_SHOWN = 12
 
 
@@ -140,7 +141,7 @@ def stumbles(book: Gradebook) -> tuple[Stumble, ...]:
 
 
 def slowest(book: Gradebook) -> tuple[Timing, ...]:
-    """The right submissions whose kernels took longest, compared with the exercise's median.
+    """The submissions whose kernels took much longer than the exercise's median.
 
     Without a GPU no kernel has a time: then those whose grading took longest.
     """
@@ -154,6 +155,7 @@ def slowest(book: Gradebook) -> tuple[Timing, ...]:
         Timing(row, exercise, number, seconds, median(s for *_, s in group), of_kernel)
         for (exercise, _), group in timings.items()
         for row, number, seconds in group
+        if seconds > SLOWER * median(s for *_, s in group)
     ]
     return tuple(sorted(found, key=lambda timing: -timing.seconds / (timing.usual_s or 1))[:SLOWEST_SHOWN])
 
@@ -206,8 +208,8 @@ def _far_faster(book: Gradebook) -> Iterator[tuple[Row, str, int, str]]:
 
 # ------------------------------------------------------------------------------------------- what needs the teacher
 
-_AGAIN = "`grade class run FOLDER --again --student ID --exercise NAME`"
-_DECIDE = "`grade class override FOLDER ID NAME --points N --reason TEXT`"
+_AGAIN = "`grade class run FOLDER --again --student ID --exercise EXERCISE`"
+_DECIDE = "`grade class override FOLDER ID EXERCISE --points N --reason TEXT`"
 TO_DO: Mapping[str, str] = {
     "waiting": "`grade class run FOLDER` grades what has no result.",
     "inconclusive": f"Grade these again on a machine that does nothing else ({_AGAIN}), or decide yourself: {_DECIDE}.",

@@ -145,7 +145,7 @@ def test_the_slowest_are_by_kernel_time_or_without_one_by_the_time_of_grading():
     one, two = submission("ada"), submission("bob")
     plain = replace(PASSED, measured=None)
     results = (result(one, plain), result(two, replace(plain, elapsed_s=60)))
-    first, _ = figures.slowest(gradebook(record(one, two, results=results)))
+    (first,) = figures.slowest(gradebook(record(one, two, results=results)))
     assert (first.row.student.id, first.of_kernel, first.seconds) == ("bob", False, 60)
 
 
