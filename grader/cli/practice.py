@@ -346,6 +346,8 @@ def all_passed(catalog: Catalog, reason: Following) -> str:
 
 def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None) -> int:
     """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, by its suffix."""
+    from grader.practice.quiz import due_today, utc_now
+
     catalog, history = load(courses), progress()
     runs, predictions = history.runs(), history.predictions()
     places = [PlacedExercise(keys_of(entry), entry.number, entry.chapter) for entry in catalog.exercises]
@@ -371,6 +373,8 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
             say(sentence)
         if path := chosen_path(catalog):
             say(f"Your path {path.name}: {path_standing(path, passed_names(path.exercises))}")
+        if due := due_today(catalog.exercises, history, utc_now):
+            say(f"{counted(due, 'question')} {'is' if due == 1 else 'are'} due today: `grade quiz` asks.")
         none_yet = "`grade start NAME` starts an exercise; `grade next` proposes one."
         say(f"Stored in {history.path}." if runs else none_yet)
     return 0

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from math import prod
 from random import Random
 from typing import Any
@@ -86,9 +87,10 @@ class NumericQuestion:
 
     @property
     def shown_answer(self) -> str:
-        """``12.58 MB``."""
-        value = self.answer if self.decimals is None else round(self.answer, self.decimals)
-        number = _shown(value) if float(value).is_integer() else f"{value:.{self.decimals or 0}f}"
+        """``12.58 MB``; a half is rounded up, as people do."""
+        places = Decimal(1).scaleb(-(self.decimals or 0))
+        value = Decimal(repr(self.answer)).quantize(places, ROUND_HALF_UP)
+        number = _shown(int(value)) if value == int(value) else f"{value}"
         unit = _PLURAL.sub("", self.unit) if number == "1" else self.unit
         return f"{number} {unit}".rstrip()
 

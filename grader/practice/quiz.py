@@ -195,6 +195,16 @@ class Quiz:
         return (self._cards[item.key].due.astimezone().date() - self._clock().astimezone().date()).days
 
 
+def due_today(exercises: Iterable[CourseExercise], progress: Progress, clock: Clock) -> int:
+    """How many questions are due today; none is read before the first was asked, nor of a course with a broken file."""
+    if not progress.cards():
+        return 0
+    try:
+        return Quiz(tuple(items_of(exercises)), progress, clock=clock, seed=0).due
+    except UsageError:
+        return 0
+
+
 def days_words(days: int) -> str:
     """``today``, ``tomorrow``, ``in 3 days``."""
     return "today" if days <= 0 else "tomorrow" if days == 1 else f"in {counted(days, 'day')}"

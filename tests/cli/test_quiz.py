@@ -92,6 +92,13 @@ def test_enter_alone_shows_the_answer_of_a_number_and_counts_as_not_known(ask):
     assert out.endswith("2 asked, 1 right; 1 comes back tomorrow.\n")
 
 
+def test_progress_says_how_many_questions_are_due(ask, run, course, monkeypatch):
+    monkeypatch.setattr("grader.practice.quiz.utc_now", lambda: datetime(2026, 11, 24, 6, tzinfo=UTC))
+    assert "due today" not in run("progress", "--course", course)[1]
+    ask("", "again", "")
+    assert "2 questions are due today: `grade quiz` asks." in run("progress", "--course", course)[1]
+
+
 def test_a_grade_is_a_letter_or_the_word(ask):
     assert ask("", "what", "easy")[1].count("How well did you know it?") == 2
 

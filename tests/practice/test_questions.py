@@ -109,6 +109,12 @@ def test_an_answer_without_decimals_is_right_exactly():
     ]  # fmt: skip
 
 
+def test_a_half_is_rounded_up_where_it_is_shown_and_accepted_either_way():
+    half = generator(answer='"n / 4"', decimals="1").question(0)
+    assert (half.answer, half.shown_answer) == (0.25, "0.3")
+    assert [half.is_right(typed) for typed in ("0.25", "0.3", "0.2", "0.4")] == [True, True, True, False]
+
+
 def test_one_of_something_is_no_plural():
     sectors = generator(unit='"sectors per warp"')
     assert [sectors.question(at).shown_answer for at in (0, 1)] == ["1 sector per warp", "2 sectors per warp"]
