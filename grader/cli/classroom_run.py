@@ -264,7 +264,8 @@ def table_of_run(title: str, watched: Watched, last: Sequence[str], elapsed_s: f
     bar = Table.grid(padding=(0, 2))
     bar.add_row(ProgressBar(total=watched.total, completed=watched.done, width=30), Text(pace(watched, elapsed_s)))
     heading = Text(safe(title), style="bold")
-    words = Text(verdict_words(watched.verdicts))
+    died = [f"{counted(watched.deaths, 'worker')} died"] if watched.deaths else []
+    words = Text("; ".join([verdict_words(watched.verdicts), *died]))
     parts: list[RenderableType] = [heading, bar, words, Text("\nin flight", style="bold"), flying]
     parts += [Text("\nlast", style="bold"), *(Text(safe(line)) for line in reversed(last))]
     return Group(*parts)
@@ -274,10 +275,11 @@ def pace(watched: Watched, elapsed_s: float) -> str:
     """``57 of 200 graded, 26 a minute, about 6 min left``."""
     words = f"{watched.done} of {watched.total} graded"
     if watched.done and elapsed_s > 0:
-        words += f", {60 * watched.done / elapsed_s:.2g} a minute"
+        rate = 60 * watched.done / elapsed_s
+        words += f", {rate:.{0 if rate >= 10 else 1}f} a minute"
         left_s = (watched.total - watched.done) * elapsed_s / watched.done
         words += f", about {duration(left_s)} left" if left_s else ""
-    return words + (f"; {counted(watched.deaths, 'worker')} died" if watched.deaths else "")
+    return words
 
 
 def duration(seconds: float) -> str:
@@ -369,7 +371,8 @@ def _print_summary(document: Mapping[str, Any], folder: Path) -> None:
     if document["for_the_teacher"]:
         say(AGAIN.format(folder=folder))
     if document["left"]:
-        say(f"{document['left']} are left: `grade class run {folder}` grades them, and nothing twice.")
+        left = counted(document["left"], "submission")
+        say(f"{left} left: `grade class run {folder}` grades what has no result, and nothing twice.")
 
 
 AGAIN = (

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -54,6 +55,11 @@ def graded_here(task: WorkerTask, run: str, gpus: Sequence[str]) -> Outcome:
     launcher = _launchers.get(run) or _launchers.setdefault(run, Launcher(threads=threads))
     mine = [gpus[int(get_worker().name)]] if gpus else visible() if task.gpus else []
     return launcher.run(task, mine[: task.gpus])
+
+
+def dask_setup(worker: object) -> None:
+    """Called by dask when one of its workers starts (``preload``): Ctrl-C is for the run, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def visible() -> list[str]:
@@ -198,7 +204,7 @@ def on_this_machine(workers: int, gpus: Sequence[str]) -> DaskEngine:
         cluster = LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None,
             memory_limit=0, silence_logs=logging.CRITICAL, resources={GPU: 1} if gpus else None,
-            local_directory=_folder(), **_security(),
+            local_directory=_folder(), preload=[__name__], **_security(),
         )  # fmt: skip
         return _engine(cluster, opening, "dask here", wants_gpus=bool(gpus), gpus=gpus[:workers])
 

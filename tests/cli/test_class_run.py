@@ -1,0 +1,159 @@
+"""`grade class run`, `status` and `override`: what is shown, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+
+import pytest
+from inline_snapshot import snapshot
+from rich.console import Console
+
+from grader.classroom.folder import init_class
+from grader.classroom.records import AssignedExercise, Assignment, ClassSubmission, Result, SubmittedFile
+from grader.classroom.run import InFlight, Watched
+from grader.classroom.store import Store
+from grader.classroom.submissions import write_submissions
+from grader.cli import main
+from grader.cli.classroom_run import pace, remarks, result_words, table_of_run
+
+NOW = datetime(2026, 11, 21, 17, 5, tzinfo=UTC)
+
+
+def a_submission(student: str, exercise: str = "vector_add") -> ClassSubmission:
+    content = f"// {student}".encode()
+    return ClassSubmission(student, exercise, 1, (SubmittedFile(f"{student}.cu", hashlib.sha256(content).hexdigest()),))
+
+
+def a_result(submission: ClassSubmission, verdict: str = "pass", **more) -> Result:
+    values = {"points": 80.0, "max_points": 80.0, "run": {"verdict": verdict}, "started": NOW} | more
+    return Result(submission.key, verdict, ended=NOW + timedelta(seconds=1.4), **values)
+
+
+@pytest.fixture
+def week4(tmp_path):
+    """A class of three; ada and bob have results."""
+    folder = tmp_path / "week4"
+    init_class(folder, Assignment("week4", "Week 4", (AssignedExercise("vector_add"),), backend="sim"))
+    submissions = [a_submission(student) for student in ("ada", "bob", "eve")]
+    write_submissions(folder, "week4", submissions)
+    aside = {"diagnostics": [{"message": "3 workers ended while they graded this submission"}]}
+    with Store.open(folder) as store:
+        store.add(a_result(submissions[0]))
+        store.add(a_result(submissions[1], "set_aside", points=None, max_points=None, run=aside))
+    return folder
+
+
+def shown(capsys) -> str:
+    return capsys.readouterr().out.replace("\u00a0", " ")
+
+
+def test_status_says_what_is_graded_what_is_left_and_what_needs_the_teacher(week4, monkeypatch, capsys):
+    monkeypatch.chdir(week4.parent)
+    assert main(["class", "status", "week4"]) == 0
+    assert shown(capsys) == snapshot("""\
+Week 4
+2 of 3 submissions graded: 1 pass, 1 set_aside
+  bob vector_add: set_aside, it ended the worker every time: read the file before you grade it again
+      3 workers ended while they graded this submission
+To grade one again:
+`grade class run week4 --again --student NAME --exercise NAME`. To decide
+yourself: `grade class override week4 NAME EXERCISE --points N --reason TEXT`.
+1 submission left: `grade class run week4` grades what has no result, and nothing
+twice.
+  vector_add  2 of 3  1 pass, 1 set_aside
+""")
+
+
+def test_status_is_one_document_too(week4, capsys):
+    assert main(["class", "status", str(week4), "--json"]) == 0
+    document = json.loads(shown(capsys))
+    assert document["schema"] == "warpgrade/class-run/1"
+    assert (document["submissions"], document["graded"], document["left"]) == (3, 2, 1)
+    assert [one["student"] for one in document["for_the_teacher"]] == ["bob"]
+
+
+def test_an_override_is_stored_with_its_reason(week4, capsys):
+    words = ["class", "override", str(week4), "bob", "vector_add", "--points", "70", "--reason", "shown in person"]
+    assert main(words) == 0
+    assert shown(capsys) == "bob has 70 of 100 points for vector_add: shown in person\n"
+    with Store.open(week4) as store:
+        (override,) = store.overrides()
+    assert (override.points, override.reason) == (70.0, "shown in person")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["override", "week4", "bib", "vector_add", "--points", "1", "--reason", "x"],
+            "this class has no student 'bib'",
+        ),
+        (["override", "week4", "bob", "saxpy", "--points", "1", "--reason", "x"], "this class has no exercise 'saxpy'"),
+        (
+            ["override", "week4", "bob", "vector_add", "--points", "101", "--reason", "x"],
+            "vector_add has from 0 to 100",
+        ),
+        (
+            ["override", "week4", "bob", "vector_add", "--points", "nan", "--reason", "x"],
+            "vector_add has from 0 to 100",
+        ),
+        (["override", "week4", "bob", "vector_add", "--points", "1", "--reason", " "], "--reason says nothing"),
+        (["run", "week4", "--student", "eva"], "this class has no student 'eva'"),
+        (["run", "week4", "--jobs", "2", "--workers", "2"], "--jobs and --workers cannot be used together"),
+        (["run", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_a_reason(week4, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(week4.parent)
+    assert main(["class", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_without_landlock_a_class_is_refused(week4, monkeypatch, capsys):
+    monkeypatch.setattr("grader.process.sandbox.available", lambda: "none")
+    assert main(["class", "run", str(week4)]) == 4
+    assert "no Landlock" in capsys.readouterr().err
+
+
+def test_the_live_table_shows_progress_rate_time_left_and_what_is_in_flight():
+    flying = InFlight(a_submission("eve\x1b[31m"), NOW - timedelta(seconds=3), 2)
+    watched = Watched(200, 57, {"pass": 45, "wrong": 12}, (flying,), deaths=1)
+    console = Console(file=StringIO(), width=90, color_system=None)
+    last = [result_words(a_result(a_submission("ada")), a_submission("ada"))]
+    console.print(table_of_run("Week 4, 2 at once here", watched, last, 120.0, NOW))
+    assert console.file.getvalue() == snapshot("""\
+Week 4, 2 at once here
+━━━━━━━━╸                       57 of 200 graded, 28 a minute, about 5 min left
+45 pass, 12 wrong; 1 worker died
+
+in flight
+eve\\x1b[31m  vector_add  3 s  attempt 2
+
+last
+ada vector_add  pass 80/80  1.4 s
+""")
+
+
+def test_the_pace_is_said_in_words():
+    assert pace(Watched(200, 0, {}, ()), 0.0) == "0 of 200 graded"
+    assert pace(Watched(200, 57, {}, ()), 120.0) == "57 of 200 graded, 28 a minute, about 5 min left"
+    assert pace(Watched(200, 3, {}, ()), 120.0) == "3 of 200 graded, 1.5 a minute, about 2.2 h left"
+    assert pace(Watched(200, 200, {}, ()), 120.0) == "200 of 200 graded, 100 a minute"
+
+
+def test_what_makes_results_hard_to_compare_is_said():
+    one = a_result(a_submission("ada"), machine={"gpu": "NVIDIA H200"}, versions={"warpgrade": "1", "course": "2"})
+    other = a_result(a_submission("bob"), machine={"gpu": "NVIDIA A100"}, versions={"warpgrade": "1", "course": "3"})
+    without = a_result(a_submission("eve"), machine={"gpu": ""}, sandbox="none", versions=one.versions)
+    assert remarks([one]) == []
+    assert remarks([one, other, without]) == snapshot(
+        [
+            "The class was graded on unequal GPUs, so times do not compare: NVIDIA A100 and NVIDIA H200.",
+            "1 result could not use a GPU, and others did.",
+            "The results are of several versions: 1, course 2; 1, course 3.",
+            "1 submission ran without a sandbox.",
+        ]
+    )
