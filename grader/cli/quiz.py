@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from random import SystemRandom
@@ -17,11 +18,11 @@ from threading import current_thread, main_thread
 
 from grader.cli.course import find, load, print_paged, shown_statement
 from grader.errors import UsageError
-from grader.output import print_line, print_text, say
+from grader.output import print_line, print_text, say, screen
 from grader.practice.history import passed_names, progress
 from grader.practice.questions import LISTENS_FOR, Generator, NumericQuestion, Question, questions_of
 from grader.practice.quiz import Grade, Quiz, QuizItem, days_words, items_of, on_topic, utc_now
-from grader.text import counted
+from grader.text import counted, safe, to_ascii
 
 GRADES = {"a": Grade.AGAIN, "h": Grade.HARD, "g": Grade.GOOD, "e": Grade.EASY}
 LEAVING = frozenset({"q", "quit", "exit"})
@@ -96,6 +97,8 @@ class Conversation:
         """Ask until the person leaves or nothing is left; returns the exit code."""
         say(f"{counted(count, 'question')}: {self._quiz.due} due, {self._quiz.new} new.")
         say("Type your answer, or think it and press Enter to see a good one; Ctrl-D ends.")
+        with suppress(ImportError):
+            import_module("readline")  # then the arrow keys edit what is typed
         with suppress(Leaving), _ctrl_c_leaves():
             self._ask_all()
         say(self._quiz.summary())
@@ -149,8 +152,9 @@ class Conversation:
 
 def _read(prompt: str) -> str:
     """One typed line. Raises Leaving at the end of input, at Ctrl-C, and when a line says so."""
+    shown = safe(prompt)
     try:
-        line = input(prompt).strip()
+        line = input(shown if screen().unicode else to_ascii(shown)).strip()
     except (EOFError, KeyboardInterrupt):
         print_line("")
         raise Leaving from None
