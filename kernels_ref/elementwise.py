@@ -28,6 +28,17 @@ def saxpy(inputs: Inputs, numbers: Numbers) -> Outputs:
     return {"out": numbers["alpha"] * x + y}
 
 
+def saxpy_reversed(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out[i] = alpha·x[n-1-i] + y[i]``: like `saxpy`, with ``x`` read from its end."""
+    x, y = (inputs[name].astype(np.float64) for name in ("x", "y"))
+    return {"out": numbers["alpha"] * x[::-1] + y}
+
+
+def saxpy_clamped(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out = max(alpha·x + y, 0)``, element by element: like `saxpy`, without negative results."""
+    return {"out": np.maximum(saxpy(inputs, numbers)["out"], 0.0)}
+
+
 def calibrate(inputs: Inputs, numbers: Numbers) -> Outputs:
     """``out = gain·x + offset``, element by element, with two scalars. Shapes: ``x`` and ``out`` are (n,)."""
     return {"out": numbers["gain"] * inputs["x"].astype(np.float64) + numbers["offset"]}

@@ -35,3 +35,8 @@ def transpose(inputs: Inputs, numbers: Numbers) -> Outputs:
 def split_fields(inputs: Inputs, numbers: Numbers) -> Outputs:
     """Records of four fields, taken apart: ``planes[f*n + i] = particles[4*i + f]``; both arrays are (4·n,)."""
     return {"planes": inputs["particles"].astype(np.float64).reshape(-1, 4).T.ravel()}
+
+
+def join_fields(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """The way back: ``particles[4*i + f] = planes[f*n + i]``; both arrays are (4·n,)."""
+    return {"particles": inputs["planes"].astype(np.float64).reshape(4, -1).T.ravel()}

@@ -19,3 +19,10 @@ def rows(inputs: Inputs, numbers: Numbers) -> Outputs:
         terms = np.exp(x - x.max(axis=1, keepdims=True))
     shares = terms / terms.sum(axis=1, keepdims=True)
     return {"y": shares.ravel()}
+
+
+def log_rows(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``y = x - m - log Σ exp(x - m)`` along each row, m its largest value: the logarithms of the shares."""
+    x = inputs["x"].astype(np.float64).reshape(int(numbers["rows"]), int(numbers["cols"]))
+    below = x - x.max(axis=1, keepdims=True)
+    return {"y": (below - np.log(np.exp(below).sum(axis=1, keepdims=True))).ravel()}

@@ -74,7 +74,7 @@ def entry_with(entry: CourseExercise, name: str) -> CourseExercise:
         has = f"it has {', '.join(forms(exercise))}" if exercise.variants else "it has no variants"
         raise UsageError(f"{entry.name} has no variant {name!r}", code="unknown_variant", hint=has)
     try:
-        texts = texts_with(entry, name)
+        texts = texts_with(entry, variant)
     except (BadEdit, OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{edit_path(entry, name)}: {error}", code="bad_variant") from None
     root = _kept(entry, texts)
@@ -116,13 +116,21 @@ def plain_texts(entry: CourseExercise) -> dict[str, str]:
     return {name: path.read_bytes().decode() for name, path in paths.items() if path is not None and path.is_file()}
 
 
-def texts_with(entry: CourseExercise, name: str) -> dict[str, str]:
-    """All texts of a variant by their names in its edit. Raises BadEdit, OSError or UnicodeDecodeError."""
+def edited_texts(entry: CourseExercise, name: str) -> dict[str, str]:
+    """All texts after a variant's edit, by their names there. Raises BadEdit, OSError or UnicodeDecodeError."""
     texts = plain_texts(entry)
     edit = read_edit(edit_path(entry, name).read_bytes().decode(), texts)
-    texts |= {file: applied(hunks, texts[file]) for file, hunks in edit.files.items()}
-    line = f"// variant: {name}\n"
-    return {file: line * file.endswith(".cu") + text for file, text in texts.items()}
+    return texts | {file: applied(hunks, texts[file]) for file, hunks in edit.files.items()}
+
+
+def texts_with(entry: CourseExercise, variant: Variant) -> dict[str, str]:
+    """The texts of a variant: the sources name it on their first line, the statement below its title."""
+    texts = edited_texts(entry, variant.name)
+    title, rest = texts.get("README.md", "").split("\n", 1) if "README.md" in texts else ("", "")
+    page = f"{title}\n\nThis is the variant `{variant.name}`: {variant.task}.\n{rest}"
+    line = f"// variant: {variant.name}\n"
+    sources = {file: line + text for file, text in texts.items() if file.endswith(".cu")}
+    return texts | sources | ({"README.md": page} if title else {})
 
 
 def _kept(entry: CourseExercise, texts: Mapping[str, str]) -> Path:

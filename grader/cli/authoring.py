@@ -144,6 +144,33 @@ def refresh_wrong(entry: CourseExercise) -> int:
     return 1 if problems else 0
 
 
+# --------------------------------------------------------------------------------------------------------- dev variant
+
+
+def author_variant(entry: CourseExercise, name: str | None, into: Path | None, edit: Path | None) -> int:
+    """List the variants, write the texts of one into a folder, or make its edit from them. Raises UsageError."""
+    from grader.dev.variants import put_texts, variant_problems, write_variant
+
+    if name is None:
+        for variant in entry.exercise.variants:
+            print_line(f"{variant.name:<16} {variant.task}")
+        return 0
+    try:
+        if edit is not None:
+            print_line(shown(write_variant(entry, name, edit)))
+        elif into is not None:
+            for path in put_texts(entry, name, into):
+                print_line(shown(path))
+    except BadEdit as error:
+        raise UsageError(f"{entry.name}, variant {name}: {error}", code="bad_variant") from None
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}", code="unreadable") from None
+    problems = [*variant_problems(entry, name)] if into is None else []
+    for problem in problems:
+        print_line(str(problem), to_stderr=True)
+    return 1 if problems else 0
+
+
 # ----------------------------------------------------------------------------------------------------------- dev check
 
 

@@ -445,6 +445,28 @@ def wrong(
 
 
 EXPORTS = ("csv", "canvas", "moodle", "junit", "gradescope", "classroom50")
+
+
+@dev.command()
+@NAME
+@click.argument("variant", required=False, metavar="[M]")
+@path_option("--into", metavar="DIR", help="Write its texts into DIR, so that you can change them.")
+@path_option("--edit", metavar="DIR", help="Write variants/M.diff from the texts in DIR.")
+@COURSE
+def variant(name: str, variant: str | None, into: Path | None, edit: Path | None, courses: tuple[Path, ...]) -> int:
+    """List an exercise's variants; with M, check what shows without grading.
+
+    Write Variant("M", task=…) into exercise.py first. --into DIR writes the stub, the solution (NAME.solution.cu),
+    README.md, hints.md and interview.md; --edit DIR makes the edit from them when you have changed them.
+    """
+    from grader.cli import authoring
+    from grader.cli.course import find, load
+
+    if (into or edit) and (variant is None or (into and edit)):
+        raise click.UsageError("--into and --edit need M and cannot be used together")
+    return authoring.author_variant(find(load(courses), name), variant, into, edit)
+
+
 CLASS_FOLDER = path_argument("folder", metavar="FOLDER")
 
 

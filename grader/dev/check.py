@@ -1,7 +1,8 @@
 """`grade dev check`: the course checks itself. It prints a line for each exercise, and its problems below.
 
 For each exercise: its literal, texts and figures; the stub is the solution minus lines, compiles and fails; the
-solution passes with no diagnostic; each wrong answer gets the verdict on its first line.
+solution passes with no diagnostic; each wrong answer gets the verdict on its first line. For each variant: the same of
+its stub and its solution, and the exercise's own solution does not pass.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 
 from grader.catalog.courses import Broken, CourseExercise
+from grader.catalog.variants import entry_with
 from grader.dev.grading import CourseGrader
 from grader.dev.ladders import ladder_problems, ladders
 from grader.dev.move import version_problems
@@ -20,7 +22,14 @@ from grader.dev.questions import question_problems
 from grader.dev.report import CheckReport, Problem
 from grader.dev.slices import LEFT, StoredResults, slice_of
 from grader.dev.static import fact_problems, form_problems, source_problems, text_problems
-from grader.dev.verdicts import GradedSubmission, assembly_problems, claim_problems, verdict_problems
+from grader.dev.variants import variant_problems
+from grader.dev.verdicts import (
+    GradedSubmission,
+    assembly_problems,
+    claim_problems,
+    form_verdict_problems,
+    verdict_problems,
+)
 from grader.dev.wrong import WrongAnswer, wrong_answers
 from grader.gpus.models import simulable
 from grader.text import counted
@@ -89,6 +98,7 @@ def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = Fals
     on_simulator = simulable(entry.exercise.requires)
     backends = ["sim"] * on_simulator + ["gpu"] * gpu
     running = [_start(entry, grader, backend, answers) for backend in backends]
+    forms = [_start_variant(entry, variant.name, grader, backends) for variant in entry.exercise.variants]
 
     def finish() -> CheckReport:
         if entry.solution is None and entry.course.solutions.is_dir():
@@ -100,6 +110,8 @@ def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = Fals
         graded = [wait() for wait in running]
         for backend_verdicts in graded:
             problems.extend(verdict_problems(entry, backend_verdicts))
+        for form in forms:
+            problems.extend(form())
         summaries = [*(backend_verdicts.summary() for backend_verdicts in graded), *filter(None, [counts])]
         if not on_simulator:
             problems.extend(assembly_problems(entry, answers))
@@ -133,6 +145,38 @@ def _start(
         solution() if solution else None,
         {path: (word, verdict()) for path, (word, verdict) in mutants.items()},
     )
+
+
+def _start_variant(
+    entry: CourseExercise, name: str, grader: CourseGrader, backends: Sequence[str]
+) -> Callable[[], list[Problem]]:
+    """Start grading a variant's stub and solution, and the exercise's own solution as the variant."""
+    problems, place = [*variant_problems(entry, name)], f"variants/{name}.diff"
+    if problems:
+        return lambda: problems
+    form = entry_with(entry, name)
+
+    def queue(backend: str, file: Path | None) -> Callable[[], Verdict | None]:
+        if file is None:
+            return lambda: None
+        return grader.simulated(form, file).result if backend == "sim" else grader.on_gpu(form, file).result
+
+    running = {
+        backend: [queue(backend, file) for file in (form.stub, form.solution, entry.solution)] for backend in backends
+    }
+
+    def finish() -> list[Problem]:
+        for backend, verdicts in running.items():
+            stub, solution, copied = (verdict() for verdict in verdicts)
+            found = form_verdict_problems(form, GradedSubmission(backend, stub, solution))
+            problems.extend(Problem(place, str(problem)) for problem in found)
+            if copied is not None and copied.passed:
+                problems.append(
+                    Problem(place, f"on {backend}, the exercise's own solution passes as this variant, too")
+                )
+        return problems
+
+    return finish
 
 
 def _nothing_to_check(exercises: Sequence[CourseExercise]) -> Iterator[Problem]:

@@ -63,8 +63,8 @@ class GradedSubmission:
         return f"{self.backend}: stub {stub}, solution {solution}, {mutants}"
 
 
-def verdict_problems(entry: CourseExercise, graded: GradedSubmission) -> Iterator[Problem]:
-    """Yield a problem for every unexpected verdict."""
+def form_verdict_problems(entry: CourseExercise, graded: GradedSubmission) -> Iterator[Problem]:
+    """Yield a problem for every unexpected verdict of stub and solution."""
     stub, solution = graded.stub, graded.solution
     if stub is not None and stub.stage("compiles").status != "passed":
         yield Problem(entry.stub.name, f"the stub does not compile: {one_line(stub)}")
@@ -79,6 +79,11 @@ def verdict_problems(entry: CourseExercise, graded: GradedSubmission) -> Iterato
             for diagnostic in solution.diagnostics:
                 yield Problem(place, f"{diagnostic.severity}: {diagnostic.message}")
             yield from (Problem(place, note) for note in solution.notes)
+
+
+def verdict_problems(entry: CourseExercise, graded: GradedSubmission) -> Iterator[Problem]:
+    """Yield a problem for every unexpected verdict."""
+    yield from form_verdict_problems(entry, graded)
     for path, (word, verdict) in graded.mutants.items():
         if verdict.verdict != word and not (word == "slow" and _is_provisional(verdict)):
             yield Problem(f"wrong/{path.name}", f"expected {word} on {verdict.backend}, got {one_line(verdict)}")

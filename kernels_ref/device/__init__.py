@@ -3,6 +3,7 @@
     generate.cu                          inputs from the secret key, and "is this input unchanged?"
     judge.cuh + check_*.cu               timed outputs against float64, on the device
     matmul_*.cuh                         the element types and B's layout, in front of check_matmul.cu
+    saxpy_*, fields_*, softmax_*.cuh     the forms of an exercise, in front of its check
 
 A `Check` is looked up by the exercise's ``checker``, else by its oracle's name. Its ``sources`` are read from this
 folder, joined in order and compiled as one file. Its steps run after the timed launch has finished, on one stream:
@@ -84,17 +85,42 @@ def _matrix_product(types: str) -> Check:
     )
 
 
+def _saxpy(form: str) -> Check:
+    """An output for each element of x and y, as the file ``form`` computes it."""
+    return Check(
+        sources=("judge.cuh", form, "check_saxpy.cu"),
+        steps=(Step("check_saxpy", ("x", "y", "out", "alpha", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_saxpy", ("x", "y", "alpha", "n", *_FOUND), grid="1", block=1),
+    )
+
+
+def _fields(form: str, given: str, made: str) -> Check:
+    """Records of four fields, taken apart or joined; the file ``form`` says where each number comes from."""
+    return Check(
+        sources=("judge.cuh", form, "check_fields.cu"),
+        steps=(Step("check_fields", (given, made, "n", *_BOUNDS), grid="min(cdiv(4*n, 256), 8192)"),),
+        explain=Step("explain_fields", (given, "n", *_FOUND), grid="1", block=1),
+    )
+
+
+def _softmax(form: str) -> Check:
+    """Softmax of each row, as the file ``form`` shows it."""
+    return Check(
+        sources=("judge.cuh", form, "check_softmax.cu"),
+        steps=(Step("check_rows", ("x", "y", "cols", *_BOUNDS), grid="rows"),),
+        explain=Step("explain_rows", ("x", "cols", *_FOUND), grid="1"),
+    )
+
+
 CHECKS: Mapping[str, Check] = {
     "elementwise:add": Check(
         sources=("judge.cuh", "check_add.cu"),
         steps=(Step("check_add", ("a", "b", "c", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
         explain=Step("explain_add", ("a", "b", *_FOUND), grid="1", block=1),
     ),
-    "elementwise:saxpy": Check(
-        sources=("judge.cuh", "check_saxpy.cu"),
-        steps=(Step("check_saxpy", ("x", "y", "out", "alpha", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
-        explain=Step("explain_saxpy", ("x", "y", "alpha", *_FOUND), grid="1", block=1),
-    ),
+    "elementwise:saxpy": _saxpy("saxpy_plain.cuh"),
+    "elementwise:saxpy_reversed": _saxpy("saxpy_reversed.cuh"),
+    "elementwise:saxpy_clamped": _saxpy("saxpy_clamped.cuh"),
     "elementwise:calibrate": Check(
         sources=("judge.cuh", "check_calibrate.cu"),
         steps=(Step("check_calibrate", ("x", "out", "gain", "offset", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
@@ -132,11 +158,8 @@ CHECKS: Mapping[str, Check] = {
         ),
         explain=Step("explain_transpose", ("x", "rows", "cols", *_FOUND), grid="1", block=1),
     ),
-    "layout:split_fields": Check(
-        sources=("judge.cuh", "check_split_fields.cu"),
-        steps=(Step("check_split_fields", ("particles", "planes", "n", *_BOUNDS), grid="min(cdiv(4*n, 256), 8192)"),),
-        explain=Step("explain_split_fields", ("particles", "n", *_FOUND), grid="1", block=1),
-    ),
+    "layout:split_fields": _fields("fields_split.cuh", "particles", "planes"),
+    "layout:join_fields": _fields("fields_joined.cuh", "planes", "particles"),
     "windows:shift": Check(
         sources=("judge.cuh", "check_shift.cu"),
         steps=(
@@ -148,11 +171,8 @@ CHECKS: Mapping[str, Check] = {
         ),
         explain=Step("explain_shift", ("x", "cols", "down", "right", *_FOUND), grid="1", block=1),
     ),
-    "softmax:rows": Check(
-        sources=("judge.cuh", "check_softmax.cu"),
-        steps=(Step("check_rows", ("x", "y", "cols", *_BOUNDS), grid="rows"),),
-        explain=Step("explain_rows", ("x", "cols", *_FOUND), grid="1"),
-    ),
+    "softmax:rows": _softmax("softmax_shares.cuh"),
+    "softmax:log_rows": _softmax("softmax_logarithms.cuh"),
     "gemm:matmul": _matrix_product("matmul_half.cuh"),
     "gemm:matmul_f32": _matrix_product("matmul_float.cuh"),
     "gemm:matmul_i8": _matrix_product("matmul_int8.cuh"),

@@ -1,8 +1,9 @@
-// y = softmax of each row of x, in float64: one block of 256 threads a row.
+// Softmax of each row of x, or what `of_row` of the file in front of this one makes of it, in float64: one block of 256
+// threads a row.
 
 struct Row {
     double largest, sum;
-    __device__ double share(float x) const { return exp((double)x - largest) / sum; }
+    __device__ double value(float x) const { return of_row((double)x - largest, sum); }
 };
 
 __device__ Row read_row(const float* x, long long cols)
@@ -24,8 +25,8 @@ extern "C" __global__ void check_rows(const float* x, const float* y, long long 
     Row row = read_row(x + start, cols);
     Tally tally;
     for (long long c = threadIdx.x; c < cols; c += 256) {
-        double expected = row.share(x[start + c]);
-        tally.judge(y[start + c], expected, absolute + relative * expected, start + c);
+        double expected = row.value(x[start + c]);
+        tally.judge(y[start + c], expected, absolute + relative * fabs(expected), start + c);
     }
     tally.merge(findings);
 }
@@ -35,5 +36,5 @@ extern "C" __global__ void explain_rows(const float* x, long long cols, const Fi
     long long first = findings->first;
     Row row = read_row(x + first / cols * cols, cols);
     if (threadIdx.x == 0)
-        *explanation = {(double)first, row.share(x[first])};
+        *explanation = {(double)first, row.value(x[first])};
 }

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from grader.catalog.courses import built_in_course, resolve_reference
+from tests.kernels_ref.trusted import NEEDS_NVRTC, NONE_BAD, judge
 
 RANDOM = np.random.default_rng(20250301)
 
@@ -39,6 +40,29 @@ def test_softmax_of_values_beyond_expf_stays_finite_and_sums_to_one() -> None:
     y = oracle("softmax:rows", {"x": x}, {"rows": 2, "cols": 3})
     assert np.all(y > 0)
     np.testing.assert_allclose(y.reshape(2, 3).sum(axis=1), 1.0, rtol=1e-15)
+
+
+def test_log_rows_are_the_logarithms_of_the_shares_also_where_a_share_is_no_float() -> None:
+    x = np.array([1, 2, 3, 120, -120, 119], dtype=np.float32)
+    size = {"rows": 2, "cols": 3}
+    logs = oracle("softmax:log_rows", {"x": x}, size)
+    np.testing.assert_allclose(np.exp(logs), oracle("softmax:rows", {"x": x}, size), rtol=1e-13)
+    assert logs[4] == pytest.approx(-240 - math.log(1 + math.exp(-1)))
+
+
+@NEEDS_NVRTC
+@pytest.mark.parametrize("name", ["softmax:rows", "softmax:log_rows"])
+def test_the_check_of_softmax_passes_the_oracles_output_and_names_what_is_wrong(name: str) -> None:
+    size = {"rows": 3, "cols": 300}
+    x = RANDOM.uniform(-4, 4, 900).astype(np.float32)
+    exact = oracle(name, {"x": x}, size)
+    y = exact.astype(np.float32)
+    bounds = {"relative": 1e-6, "absolute": 1e-9}
+    assert judge(name, {"x": x, "y": y}, size, **bounds) == NONE_BAD
+    y[700] += 0.25
+    bad, first, (index, expected) = judge(name, {"x": x, "y": y}, size, **bounds)
+    assert (bad, first, index) == (1, 700, 700)
+    assert expected == pytest.approx(exact[700], rel=1e-12)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (2, 3, 4), (16, 16, 16), (5, 32, 3)])

@@ -11,6 +11,7 @@ import pytest
 from grader.backends.gpu.reference import ceiling_data, device_data
 from grader.catalog.courses import built_in_course
 from grader.catalog.exercises import load_catalog
+from grader.catalog.variants import varied
 from grader.exercise import Exercise
 from grader.expressions import evaluate, evaluate_integer
 from grader.inputs import element_count
@@ -21,7 +22,8 @@ DEVICE, CEILINGS = COURSE.kernels_ref / "device", COURSE.kernels_ref / "ceilings
 CHECKS: dict[str, Any] = dict(device_data(COURSE).CHECKS)
 CEILING_TABLE: dict[str, Any] = dict(ceiling_data(COURSE).CEILINGS)
 EXERCISES = {item.exercise.name: item.exercise for item in load_catalog().exercises}
-CHECKED = {e.checker or e.oracle: e for e in EXERCISES.values() if e.timed and not e.host}
+FORMS = [*EXERCISES.values(), *(varied(e, variant) for e in EXERCISES.values() for variant in e.variants)]
+CHECKED = {e.checker or e.oracle: e for e in FORMS if e.timed and not e.host}
 
 
 def parameters(paths: list[Path], kernel: str) -> int:

@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import Array, Exercise, Expect, Target, Tolerance, Values, Variant, Work
 
 # alpha * x + y is a multiple of 1/2 below 2^23: a float holds it exactly, with or without fma, and no 11-bit format
 # (fp16, tf32) does.
@@ -52,4 +52,16 @@ EXERCISE = Exercise(
     baseline="elementwise:saxpy",
     rivals=("pytorch:saxpy",),
     only_timed="two loads of each array in flight",
+    variants=(
+        Variant(
+            "reversed",
+            task="out[i] = alpha * x[n - 1 - i] + y[i], so x is read from its end",
+            oracle="elementwise:saxpy_reversed",
+        ),
+        Variant(
+            "clamped",
+            task="out[i] = max(alpha * x[i] + y[i], 0), so no result is negative",
+            oracle="elementwise:saxpy_clamped",
+        ),
+    ),
 )

@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Expect, Target, Values, Work
+from grader import Array, Exercise, Expect, Target, Values, Variant, Work
 
 # The floats are only moved: integers of up to 24 bits must arrive unchanged, and no 11-bit format carries them.
 WIDE = Values(exact_low=-(2**24) + 1, exact_high=2**24 - 1)
@@ -37,4 +37,25 @@ EXERCISE = Exercise(
     ),
     baseline="layout:split_fields",
     rivals=("pytorch:split_fields",),
+    variants=(
+        Variant(
+            "joined",
+            task="the way back: particles[4 * i + f] = planes[f * n + i], four planes become n particles",
+            arrays=(
+                Array("planes", "float32", "4 * n", values=WIDE),
+                Array("particles", "float32", "4 * n", role="out"),
+            ),
+            oracle="layout:join_fields",
+            technique=(
+                Expect(
+                    "sector_efficiency",
+                    at_least=0.99,
+                    why="The lanes of a warp store single floats into records, or read them far apart: sectors go half "
+                    "used.",
+                    hint="store a whole particle at once, a float4 (a struct of four floats is aligned to 4 bytes, so "
+                    "it takes four stores); and let neighbouring lanes have neighbouring particles",
+                ),
+            ),
+        ),
+    ),
 )

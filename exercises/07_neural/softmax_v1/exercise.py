@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Expect, Large, Target, Tolerance, Values, Work
+from grader import Array, Exercise, Expect, Large, Target, Tolerance, Values, Variant, Work
 
 # Wide enough that every mistake shows: expf overflows from 88.8 on, so a row without its maximum subtracted gives
 # inf / inf; and expf gives 0 below -104, so a maximum that starts at 0 gives 0 / 0 where a whole row lies there.
@@ -61,4 +61,17 @@ EXERCISE = Exercise(
     exact=False,
     baseline="softmax:rows",
     rivals=("pytorch:softmax",),
+    variants=(
+        Variant(
+            "log",
+            task="the logarithms of the shares, y = x - m - log(sum), without computing the shares",
+            arrays=(
+                Array("x", "float32", "rows*cols", values=WIDE, timed=ORDINARY, unusual=FAR_BELOW),
+                Array("y", "float32", "rows*cols", role="out"),
+            ),
+            oracle="softmax:log_rows",
+            # x - m is rounded to 2^-17 near 240, and log(sum) errs by a few 1e-6; half precision is off by 0.06 there.
+            tolerance=Tolerance(relative=2e-6, absolute=3e-5),
+        ),
+    ),
 )

@@ -1,0 +1,6 @@
+// The logarithm of the share of an element of a row: ``below`` is the element less the row's largest one.
+
+__device__ double of_row(double below, double sum)
+{
+    return below - log(sum);
+}
