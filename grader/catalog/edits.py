@@ -169,6 +169,14 @@ def applied(hunks: Sequence[Hunk], text: str) -> str:
     return "".join([*out, *lines[done:]])
 
 
+def at_their_places(hunks: Sequence[Hunk], text: str) -> str:
+    """The text after the hunks: at their line numbers if all fit there, else at the only place where each fits."""
+    try:
+        return applied(hunks, text)
+    except BadEdit:
+        return moved(hunks, text)
+
+
 def moved(hunks: Sequence[Hunk], text: str) -> str:
     """The text after all hunks, each at the only place after the hunk before it that has its old lines.
 

@@ -11,6 +11,7 @@ from grader.catalog.edits import BadEdit
 from grader.catalog.exercises import load_catalog
 from grader.cli.course import find, load
 from grader.cli.routing import reserved
+from grader.dev.report import Problem
 from grader.dev.wrong import refresh, write_edit, wrong_answer, wrong_answers
 from grader.errors import UsageError
 from grader.grading.advice import shown
@@ -155,17 +156,19 @@ def author_variant(entry: CourseExercise, name: str | None, into: Path | None, e
         for variant in entry.exercise.variants:
             print_line(f"{variant.name:<16} {variant.task}")
         return 0
+    problems: list[Problem] = []
     try:
         if edit is not None:
             print_line(shown(write_variant(entry, name, edit)))
         elif into is not None:
-            for path in put_texts(entry, name, into):
+            paths, problems = put_texts(entry, name, into)
+            for path in paths:
                 print_line(shown(path))
     except BadEdit as error:
         raise UsageError(f"{entry.name}, variant {name}: {error}", code="bad_variant") from None
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}", code="unreadable") from None
-    problems = [*variant_problems(entry, name)] if into is None else []
+    problems = problems if into is not None else [*variant_problems(entry, name)]
     for problem in problems:
         print_line(str(problem), to_stderr=True)
     return 1 if problems else 0

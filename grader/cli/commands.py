@@ -109,6 +109,11 @@ def command(runs: str, *options: Declared, name: str | None = None, group: click
     return declared
 
 
+VARIANT = click.option(
+    "--variant", metavar="M", help="This form of the exercise; without it, the one that ./NAME.cu names."
+)
+
+
 @cli.command("grade", hidden=True)
 @click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete_names)
 @graded_file("Grade")
@@ -130,6 +135,7 @@ def command(runs: str, *options: Declared, name: str | None = None, group: click
     help="Say what the simulator will count; the report compares. Right is the count exactly, or rounded to the digits "
     "of your number (0.18). May be given several times.",
 )
+@VARIANT
 @click.option("--no-record", is_flag=True, help="Leave this run out of your progress.")
 @AS_JSON
 @NO_COLOR
@@ -159,7 +165,8 @@ def list_exercises() -> None:
 
 @command(
     "course.show_statement", NAME,
-    click.option("--full", is_flag=True, help="Also show what to do about each report."), NO_COLOR, COURSE,
+    click.option("--full", is_flag=True, help="Also show what to do about each report."), VARIANT, NO_COLOR,
+    COURSE,
 )  # fmt: skip
 def show() -> None:
     """Show the statement of an exercise, or the page of a ladder.
@@ -171,7 +178,7 @@ def show() -> None:
 
 @command(
     "practice.start_exercise", NAME, click.option("--force", is_flag=True, help="Overwrite what is already here."),
-    COURSE,
+    click.option("--variant", metavar="M", help="The stub of this variant; `grade show NAME` names them."), COURSE,
 )  # fmt: skip
 def start() -> None:
     """Copy the stub of an exercise into this folder.

@@ -18,7 +18,7 @@ from grader.catalog.exercises import Catalog, is_number, load_catalog
 from grader.catalog.paths import CoursePath, find_path, path_in, path_names, sentences
 from grader.catalog.statements import asked_counters, parts_of
 from grader.cli.routing import COMMANDS, HELP, reserved
-from grader.errors import UsageError
+from grader.errors import UsageError, WarpgradeError
 from grader.output import print_json, print_line, print_text, screen, wrapped
 from grader.paths import data_folder
 from grader.text import listed, minutes_words
@@ -217,7 +217,9 @@ def chapter_title(chapter: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------- show
 
 
-def show_statement(name: str, courses: Sequence[Path], *, full: bool, no_color: bool) -> int:
+def show_statement(
+    name: str, courses: Sequence[Path], *, full: bool, no_color: bool, variant: str | None = None
+) -> int:
     """Print the rendered statement of an exercise, or the page of a ladder, and the next commands.
 
     The causes of each report, at a statement's end, are for somebody who has one: they are printed if it is ``full``.
@@ -228,7 +230,7 @@ def show_statement(name: str, courses: Sequence[Path], *, full: bool, no_color: 
     steps = [
         entry for entry in catalog.exercises if entry.ladder_page is not None and entry.exercise.ladder == name.strip()
     ]
-    entry = steps[0] if steps else find(catalog, name)
+    entry = steps[0] if steps else form_of(find(catalog, name), variant)
     page = entry.ladder_page if steps else entry.statement
     if page is None or not page.is_file():
         raise UsageError(f"{entry.name} has no statement at {entry.statement}", code="bad_exercise")
@@ -238,7 +240,9 @@ def show_statement(name: str, courses: Sequence[Path], *, full: bool, no_color: 
     if (asked := asked_counters(task)) and simulable(entry.exercise.requires):
         closing += f" `grade {entry.name} --predict {asked[0]}=…` compares your prediction with the count."
     if causes:
-        closing += f" `grade show {entry.name} --full` also explains each report."
+        closing += f" `grade show {entry.name}{variant_words(entry)} --full` also explains each report."
+    if others := [one.name for one in entry.exercise.variants if not entry.exercise.variant and not steps]:
+        closing += f" It has variants: {listed(others)}; `grade start {entry.name} --variant {others[0]}` starts one."
     page_text = task if steps else _with_facts(task, entry, catalog)
     print_paged(shown_statement(page_text, no_color=no_color), closing)
     return 0
@@ -295,9 +299,8 @@ def print_paged(text: str, closing: str) -> None:
 def _next_commands(catalog: Catalog, entry: CourseExercise) -> str:
     from grader.practice.moved import old_here
 
-    first = (
-        f"`grade start {entry.name}` copies the stub here" if missing_here(entry) else f"Edit {named(to_edit(entry))}"
-    )
+    copies = f"`grade start {entry.name}{variant_words(entry)}` copies the stub here"
+    first = copies if missing_here(entry) else f"Edit {named(to_edit(entry))}"
     sentences = old_here(catalog, entry) or f"{first}; `grade {entry.name}` grades it."
     if entry.hints.is_file():
         sentences += f" `grade hint {entry.name}` gives a hint."
@@ -309,6 +312,33 @@ def _next_commands(catalog: Catalog, entry: CourseExercise) -> str:
 def of_a_file(catalog: Catalog, path: Path) -> CourseExercise | None:
     """The exercise of a file in this folder: of ``pinned_copy_host.py`` as well as ``pinned_copy.cu``."""
     return next((entry for entry in catalog.exercises if str(path) in (file.name for file in files_of(entry))), None)
+
+
+def form_of(entry: CourseExercise, variant: str | None = None) -> CourseExercise:
+    """The variant that was asked for, else the one that ./NAME.cu names, else the exercise itself.
+
+    Raises UsageError for a name that the exercise does not have.
+    """
+    if variant is None and not entry.exercise.variants:
+        return entry
+    from grader.catalog.variants import entry_for, entry_with
+    from grader.compile import read_submission
+    from grader.exercise import PLAIN
+
+    if variant is not None:
+        form = entry_with(entry, variant)
+    else:
+        source = b""
+        with suppress(WarpgradeError):
+            source = read_submission(Path(f"{entry.name}.cu"))
+        form = entry_for(entry, source)
+    return entry if form.exercise.variant == PLAIN and variant is None else form
+
+
+def variant_words(entry: CourseExercise) -> str:
+    """`` --variant NAME`` for commands about this form of an exercise; "" for the exercise itself."""
+    named = entry.exercise.variant in [variant.name for variant in entry.exercise.variants]
+    return f" --variant {entry.exercise.variant}" if named else ""
 
 
 def files_of(entry: CourseExercise) -> list[Path]:

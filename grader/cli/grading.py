@@ -47,6 +47,7 @@ class GradeOptions:
     junit: Path | None = None
     html: Path | None = None
     predictions: tuple[str, ...] = ()  # COUNTER=VALUE
+    variant: str | None = None  # None: the one that the file names
     watched: bool = False  # called by `grade watch`, which grades again at each save
     courses: tuple[Path, ...] = ()
 
@@ -125,14 +126,14 @@ def tasks_of(catalog: Catalog, options: GradeOptions) -> list[Task]:
 def _task(catalog: Catalog, name: str, options: GradeOptions) -> Task:
     """One name's task. ``vector_add.cu``, which the Tab key completes, names the file and the exercise."""
     if "/" not in name and not name.endswith((".cu", HOST_ENDING)):
-        named = find(catalog, name)
+        named = _form(find(catalog, name), options)
         return _of_file(named, file_for(named, file=options.file, solution=options.solution))
     path = Path(name)
     entry = of_a_file(catalog, Path(path.name))
     if entry is None:
         catalog.refuse_old_name(path.stem.removesuffix("_host"))
     if entry is not None and path.is_file() and options.file is None and not options.solution:
-        return _of_file(entry, path)
+        return _of_file(_form(entry, options), path)
     if path.exists():
         exercise = "NAME" if entry is None else entry.name
         hint = f"`grade {exercise} --file {shlex.quote(str(path))}` grades it for the exercise {exercise}"
@@ -141,6 +142,15 @@ def _task(catalog: Catalog, name: str, options: GradeOptions) -> Task:
     if entry is not None:
         hint = f"`grade start {entry.name}` copies the stub here, and `grade {entry.name}` grades it"
     raise UsageError(f"there is no file {name!r}", code="file_as_name", hint=hint)
+
+
+def _form(entry: CourseExercise, options: GradeOptions) -> CourseExercise:
+    """The variant that was asked for. Raises UsageError if there is no such variant."""
+    if options.variant is None:
+        return entry
+    from grader.catalog.variants import entry_with
+
+    return entry_with(entry, options.variant)
 
 
 HOST_ENDING = "_host.py"

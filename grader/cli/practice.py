@@ -13,6 +13,7 @@ from grader.cli.course import (
     chapter_title,
     files_of,
     find,
+    form_of,
     load,
     missing_here,
     named,
@@ -55,10 +56,11 @@ from grader.text import counted, listed, safe
 # --------------------------------------------------------------------------------------------------------------- start
 
 
-def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
+def start_exercise(name: str, courses: Sequence[Path], *, force: bool, variant: str | None = None) -> int:
     """Copy the stub, and a host exercise's Python file, into this folder."""
     catalog = load(courses)
     entry = find(catalog, name)
+    entry = form_of(entry, variant) if variant else entry
     files, missing = files_of(entry), missing_here(entry)
     if not force:
         refuse_old(catalog, entry, *(Path(path.name) for path in files))
@@ -87,6 +89,10 @@ def start_exercise(name: str, courses: Sequence[Path], *, force: bool) -> int:
         if path not in to_edit(entry)
     )
     say(f"{entry.name}: {entry.exercise.idea}.")
+    if variant is not None:
+        from grader.catalog.variants import task_of
+
+        say(f"The variant {variant}: {task_of(entry.exercise) or 'the exercise itself'}.")
     if new := needed_by(entry, catalog)[1]:
         names = listed(other.name for other in new)
         say(f"It builds on {names}, which you have not passed yet; `grade start {new[0].name}` would come first.")
@@ -106,7 +112,7 @@ MOST_KEPT = 1000  # backup files of one exercise
 def reset_exercise(name: str, courses: Sequence[Path]) -> int:
     """Restore the stub, and a host exercise's Python file; the user's files are kept as backups next to them."""
     catalog = load(courses)
-    entry = find(catalog, name)
+    entry = form_of(find(catalog, name))
     for path in files_of(entry):
         _check_resettable(entry, path)
     for path in files_of(entry):
@@ -163,7 +169,7 @@ def _back_up(path: Path, content: bytes) -> Path:
 
 def show_solution(name: str, courses: Sequence[Path], *, spoil: bool, output: Path | None, no_color: bool) -> int:
     """Print the course's solution, or write it to ``output``. Raises UsageError if it was not passed (``spoil``)."""
-    entry = find(load(courses), name)
+    entry = form_of(find(load(courses), name))
     if entry.solution is None:
         raise UsageError(f"the course has no solution of {entry.name}", code="no_solution")
     if not spoil and not is_passed(entry):

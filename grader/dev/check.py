@@ -98,7 +98,7 @@ def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = Fals
     on_simulator = simulable(entry.exercise.requires)
     backends = ["sim"] * on_simulator + ["gpu"] * gpu
     running = [_start(entry, grader, backend, answers) for backend in backends]
-    forms = [_start_variant(entry, variant.name, grader, backends) for variant in entry.exercise.variants]
+    forms = [start_variant(entry, variant.name, grader, backends) for variant in entry.exercise.variants]
 
     def finish() -> CheckReport:
         if entry.solution is None and entry.course.solutions.is_dir():
@@ -147,7 +147,7 @@ def _start(
     )
 
 
-def _start_variant(
+def start_variant(
     entry: CourseExercise, name: str, grader: CourseGrader, backends: Sequence[str]
 ) -> Callable[[], list[Problem]]:
     """Start grading a variant's stub and solution, and the exercise's own solution as the variant."""

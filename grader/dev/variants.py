@@ -6,20 +6,31 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise
-from grader.catalog.edits import BadEdit, read_edit, written
-from grader.catalog.variants import edit_path, edited_texts, entry_with, plain_texts
+from grader.catalog.edits import BadEdit, at_their_places, read_edit, written
+from grader.catalog.variants import edit_path, entry_with, plain_texts
 from grader.dev.report import Problem
 from grader.dev.static import fact_problems, source_problems, text_problems
 from grader.errors import UsageError
 
 
-def put_texts(entry: CourseExercise, name: str, folder: Path) -> list[Path]:
-    """Write a variant's texts into a folder, the exercise's own if it has no edit yet. Raises BadEdit, OSError."""
-    texts = edited_texts(entry, name) if edit_path(entry, name).is_file() else plain_texts(entry)
+def put_texts(entry: CourseExercise, name: str, folder: Path) -> tuple[list[Path], list[Problem]]:
+    """Write a variant's texts into a folder, and name the hunks of its edit that fit no place any more.
+
+    A file with such a hunk is the exercise's own, and so are all files if the variant has no edit yet. Raises BadEdit,
+    OSError.
+    """
+    texts, problems = plain_texts(entry), []
+    path = edit_path(entry, name)
+    edit = read_edit(path.read_bytes().decode(), texts).files if path.is_file() else {}
+    for file, hunks in edit.items():
+        try:
+            texts[file] = at_their_places(hunks, texts[file])
+        except BadEdit as error:
+            problems.append(Problem(file, f"{error}; the text is the exercise's own"))
     folder.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (folder / file).write_bytes(text.encode())
-    return [folder / file for file in texts]
+    return [folder / file for file in texts], problems
 
 
 def write_variant(entry: CourseExercise, name: str, folder: Path) -> Path:

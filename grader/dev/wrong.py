@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise
-from grader.catalog.edits import BadEdit, Hunk, applied, lines_of, moved, read_edit, written
+from grader.catalog.edits import BadEdit, applied, at_their_places, lines_of, read_edit, written
 from grader.dev.report import Problem
 from grader.frozen import dataclass
 from grader.verdict import VERDICTS
@@ -192,7 +192,9 @@ def refresh(entry: CourseExercise) -> tuple[list[Path], list[Problem]]:
         try:
             solution, text = _solution(entry), _read(path)
             edit = read_edit(text, solution)
-            new = _checked(edit.head, solution, {name: _moved(edit.files[name], solution[name]) for name in edit.files})
+            new = _checked(
+                edit.head, solution, {name: at_their_places(edit.files[name], solution[name]) for name in edit.files}
+            )
         except BadEdit as error:
             problems.append(Problem(f"wrong/{path.name}", str(error)))
             continue
@@ -200,14 +202,6 @@ def refresh(entry: CourseExercise) -> tuple[list[Path], list[Problem]]:
             path.write_bytes(new.encode())
             rewritten.append(path)
     return rewritten, problems
-
-
-def _moved(hunks: Sequence[Hunk], text: str) -> str:
-    """The text after the hunks: at their line numbers if all fit there, else at the only place where each fits."""
-    try:
-        return applied(hunks, text)
-    except BadEdit:
-        return moved(hunks, text)
 
 
 def _checked(head: Sequence[str], solution: Mapping[str, str], changed: Mapping[str, str]) -> str:

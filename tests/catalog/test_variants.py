@@ -2,71 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 import grader
-from grader.catalog.courses import Course, CourseExercise, course_at, exercise_files, read_exercise
+from grader.catalog.courses import CourseExercise
 from grader.catalog.variants import chosen, entry_for, entry_with, forms, task_of, written_in
 from grader.compile.toolchain import find_toolchain
 from grader.errors import UsageError
+from tests.variant_course import EDIT, TASK, exercise_with_variant
 
-COURSE = Path(__file__).parents[1] / "course"
-TASK = "y[i] = factor * x[n - 1 - i]: x is read from its end"
-EDIT = """\
-// variant: backwards
-// Each thread writes its own element and reads the one on the other side.
---- scale.cu
-+++ scale.cu
-@@ -1,1 +1,1 @@
--// scale: y[i] = factor · x[i], one thread for each element.
-+// scale: y[i] = factor · x[n - 1 - i], one thread for each element.
---- scale.solution.cu
-+++ scale.solution.cu
-@@ -1,1 +1,1 @@
--// scale: y[i] = factor · x[i], one thread for each element.
-+// scale: y[i] = factor · x[n - 1 - i], one thread for each element.
-@@ -9,1 +9,1 @@
--        y[i] = factor * x[i];
-+        y[i] = factor * x[n - 1 - i];
---- README.md
-+++ README.md
-@@ -3,1 +3,1 @@
--Multiply each of `n` floats by `factor`: `y[i] = factor · x[i]`. One thread takes one element.
-+Multiply `n` floats by `factor`, from the end: `y[i] = factor · x[n - 1 - i]`. One thread takes one element.
-"""
-ORACLE = '''
-
-def backwards(inputs: Inputs, numbers: Numbers) -> Outputs:
-    """``y[i] = factor · x[n-1-i]``."""
-    return {"y": numbers["factor"] * inputs["x"].astype(np.float64)[::-1]}
-'''
 NEEDS_COMPILER = pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
 
 
 @pytest.fixture
-def course(tmp_path: Path) -> Course:
-    """The tests' course, whose exercise `scale` has a variant."""
-    folder = shutil.copytree(COURSE, tmp_path / "course")
-    shutil.rmtree(folder / "exercises/01_first/total")
-    scale = folder / "exercises/01_first/scale"
-    text = (scale / "exercise.py").read_text().replace("Values, Work", "Values, Variant, Work")
-    variants = f'    variants=(Variant("backwards", task="{TASK}", oracle="mini:backwards"),),\n)'
-    (scale / "exercise.py").write_text(text.rstrip().removesuffix(")") + variants)
-    (scale / "variants").mkdir()
-    (scale / "variants/backwards.diff").write_text(EDIT)
-    with (folder / "kernels_ref/mini.py").open("a") as oracles:
-        oracles.write(ORACLE)
-    return course_at(folder)
-
-
-@pytest.fixture
-def scale(course: Course) -> CourseExercise:
-    entry = read_exercise(exercise_files(course.exercises)[0], course)
-    assert isinstance(entry, CourseExercise)
-    return entry
+def scale(tmp_path: Path) -> CourseExercise:
+    return exercise_with_variant(tmp_path / "course")
 
 
 def test_the_files_of_a_variant_are_the_edited_ones_and_its_fields_the_changed_ones(scale):
@@ -76,7 +28,9 @@ def test_the_files_of_a_variant_are_the_edited_ones_and_its_fields_the_changed_o
     assert entry.stub.read_text().startswith("// variant: backwards\n// scale: y[i] = factor · x[n - 1 - i]")
     assert entry.solution is not None
     assert "y[i] = factor * x[n - 1 - i];" in entry.solution.read_text()
-    assert "from the end" in entry.statement.read_text()
+    statement = entry.statement.read_text()
+    assert statement.startswith(f"# scale\n\nThis is the variant `backwards`: {TASK}.\n")
+    assert "from the end" in statement
     assert entry.hints.read_bytes() == scale.hints.read_bytes()
     assert task_of(entry.exercise) == TASK
     assert entry_with(scale, "backwards").stub == entry.stub
@@ -115,14 +69,14 @@ def test_a_file_is_graded_as_what_was_asked_for_else_as_what_it_names(scale):
 
 
 @NEEDS_COMPILER
-def test_a_copied_file_is_wrong_and_says_which_form_it_should_have(scale, course, tmp_path):
+def test_a_copied_file_is_wrong_and_says_which_form_it_should_have(scale, tmp_path):
     from grader.grading.grade import grade
     from grader.grading.services import Hardware, Task
 
     backwards = entry_with(scale, "backwards")
     assert backwards.solution is not None
     assert scale.solution is not None
-    own = grader.grade("scale", backwards.solution, backend="sim", courses=course.exercises.parent, seed=1)
+    own = grader.grade("scale", backwards.solution, backend="sim", courses=scale.course.exercises.parent, seed=1)
     assert own.verdict == "pass"
     hardware = Hardware.found("sim", 0)
     unnamed = grade(hardware.request(Task(backwards, scale.solution), seed=1))
