@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -64,6 +63,7 @@ def document(found: Collection) -> dict[str, Any]:
             for one, number, which in _several(found)
         ],
         "named_otherwise": [_short(one) for one in found.unsure],
+        "unchanged_stubs": [_short(one) for one in found.unchanged],
         "completed": [_short(one) | {"file_of_the_handout": name} for one, name in found.from_stub],
         "order_unknown": [{"student": student, "exercise": exercise} for student, exercise in found.unordered],
         "late_without_time": [_short(one) for one in _late_without_time(found)],
@@ -110,6 +110,10 @@ def _sections(found: Collection) -> Iterator[str]:
         [f"{one.student}: {one.origin} is {one.exercise}" for one in found.unsure],
     )
     yield from _listed(
+        "Unchanged stubs, collected all the same",
+        [f"{who}: {listed(names)}" for who, names in _by_student(found.unchanged).items()],
+    )
+    yield from _listed(
         "Only one of the two files; the other is the handout's",
         [f"{one.student}: {name} was not submitted" for one, name in found.from_stub],
     )
@@ -130,7 +134,7 @@ def _missing(found: Collection) -> Iterator[str]:
     names = {student.id: student.name for student in found.roster.students}
     skipped: dict[str, list[str]] = defaultdict(list)
     for one in found.skipped:
-        skipped[one.student].append(re.split("[/:] ?", one.origin)[-1])
+        skipped[one.student].append(one.name)
     for who, exercises in found.missing.items():
         there = f"; there is {', '.join(skipped[who])}" if who in skipped else ""
         yield f"{who}{f' ({names[who]})' if names[who] else ''}: {_what(found, exercises)}{there}"

@@ -18,6 +18,7 @@ from grader import __version__
 from grader.cli.routing import (
     SHELLS,
     GradeGroup,
+    InOrder,
     complete_names,
     complete_paths,
     complete_words,
@@ -477,7 +478,7 @@ def variant(name: str, variant: str | None, into: Path | None, edit: Path | None
 CLASS_FOLDER = path_argument("folder", metavar="FOLDER")
 
 
-@cli.group("class")
+@cli.group("class", cls=InOrder)
 def class_() -> None:
     """For teachers: hand out an assignment, collect the submissions of a class, grade and report them.
 
@@ -493,9 +494,9 @@ def class_() -> None:
     COURSE, group=class_,
 )  # fmt: skip
 def init() -> None:
-    """Make a class: assignment.toml, the secret class.key, and an empty roster.csv.
+    """Make a class: assignment, secret key, roster.
 
-    A file that is there is not changed. FOLDER may be new.
+    These are the files assignment.toml, class.key and roster.csv. One that is there is not changed. FOLDER may be new.
     """
 
 
@@ -506,10 +507,10 @@ def init() -> None:
     COURSE, group=class_,
 )  # fmt: skip
 def handout() -> None:
-    """Write what students get: stubs, statements, and a page about the assignment.
+    """Write what students get: stubs and statements.
 
-    Each student of roster.csv gets a folder in DIR. A file that is there is not changed, so that the command can be
-    given again for students who came later.
+    Each student of roster.csv gets a folder in DIR, with a page about the assignment. A file that is there is not
+    changed, so that the command can be given again for students who came later.
     """
 
 
@@ -528,11 +529,11 @@ def handout() -> None:
     AS_JSON, COURSE, group=class_, name="collect",
 )  # fmt: skip
 def collect_class() -> None:
-    """Collect submissions: from folders, an LMS's download (zip or tar), or git repositories.
+    """Collect submissions from folders, an LMS or git.
 
-    Canvas's, Moodle's and Gradescope's downloads are read as they are, zips in them included. Collecting again adds
-    what is new, and never loses or repeats a submission. The time of a submission comes from the LMS, git or --times,
-    never from a file's date.
+    The downloads of Canvas, Moodle and Gradescope (zip or tar) are read as they are, zips in them included. Collecting
+    again adds what is new, and never loses or repeats a submission. The time of a submission comes from the LMS, git or
+    --times, never from a file's date.
     """
 
 

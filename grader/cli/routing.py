@@ -25,6 +25,13 @@ def reserved() -> frozenset[str]:
     return frozenset({*COMMANDS, HELP})
 
 
+class InOrder(click.Group):
+    """A group whose help lists the commands in the order in which they are declared: that of the work."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
 class GradeGroup(click.Group):
     """A group whose unknown first word is an exercise name."""
 

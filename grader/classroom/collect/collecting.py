@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from grader.catalog.exercises import load_catalog
+from grader.catalog.variants import entry_with, forms
 from grader.classroom.assignment import read_assignment
 from grader.classroom.collect import merge
 from grader.classroom.collect.entries import METADATA, TIMESTAMP, Entry, Skipped
@@ -54,6 +55,7 @@ class Collection:
     strangers: tuple[Stranger, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     unsure: tuple[ClassSubmission, ...] = ()  # taken for the exercise though the file has another name
+    unchanged: tuple[ClassSubmission, ...] = ()  # found now: what the handout has, and nothing else
     from_stub: tuple[tuple[ClassSubmission, str], ...] = ()  # a host exercise's file that was not submitted
     unordered: tuple[tuple[str, str], ...] = ()  # student and exercise with versions of which nothing says the order
     times_unknown: tuple[str, ...] = ()  # who is in --times and not in the class
@@ -115,9 +117,10 @@ def _names(assignment: Assignment, pairs: Sequence[str]) -> dict[str, str]:
 
 def _refuse_own(folder: Path, source: Path) -> None:
     own = (folder / merge.FOLDER).resolve()
-    if own in (resolved := source.resolve(), *resolved.parents):
+    resolved = source.resolve()
+    if own in (resolved, *resolved.parents) or resolved == folder.resolve():
         hint = f"put what you collect into another folder, such as {folder / 'incoming'}"
-        message = f"{source} is in {folder / merge.FOLDER}, where the collected files are written"
+        message = f"{source} has the files that were collected, in {folder / merge.FOLDER}"
         raise UsageError(message, code="own_folder", hint=hint)
 
 
@@ -129,6 +132,7 @@ class _Found:
 
     def __init__(self, assigned: Assigned, people: People) -> None:
         self.assigned = assigned
+        self.handed_out = {"README.md", *(f"{name}.md" for name in assigned.exercises)}
         self.people = people
         self.uploads: list[Upload] = []
         self.skipped: list[Skipped] = []
@@ -137,10 +141,10 @@ class _Found:
     def add(self, number: int, source: Path, request: Request) -> None:
         """Read one source."""
         entries: list[Entry] = []
-        for item in entries_of(source, request.form, request.limits):
+        for item in entries_of(source, request.form, request.limits, request.folder.resolve()):
             if isinstance(item, Entry):
                 entries.append(item)
-            else:
+            elif item.name not in self.handed_out:
                 self.skipped.append(item)
         metadata = _metadata(entries)
         if request.form == "gradescope" and not metadata:
@@ -199,12 +203,14 @@ def _added(folder: Path, assignment: Assignment, roster: Roster, found: _Found, 
         existing[submission.student, submission.exercise].append(submission)
     before = {one.key for many in existing.values() for one in many}
     skipped, unsure, sightings, unordered = list(found.skipped), [], [], []
+    unchanged: list[ClassSubmission] = []
     for place, uploads in merge.by_exercise(found.uploads).items():
         counted, doubtful, left_out = merge.sure_uploads(uploads)
         skipped += left_out
         mine = _timed(merge.together(counted, _stubs(found.assigned, place[1])), times) if counted else []
         sightings += mine
         unsure += [one.submission for one in mine if doubtful]
+        unchanged += [one.submission for one in mine if _is_handout(one, found.assigned)]
         unordered += [place] if _is_unordered(mine) else []
         first_counts = assignment.counts == "first"
         existing[place] = merge.merged(existing[place], mine, first_counts=first_counts)
@@ -220,6 +226,7 @@ def _added(folder: Path, assignment: Assignment, roster: Roster, found: _Found, 
         strangers=tuple(Stranger(unknown, tuple(origins)) for unknown, origins in found.strangers.items()),
         skipped=tuple(skipped),
         unsure=tuple(unsure),
+        unchanged=tuple(unchanged),
         from_stub=tuple((one.submission, one.from_stub) for one in sightings if one.from_stub),
         unordered=tuple(unordered),
         times_unknown=times.unknown,
@@ -230,6 +237,21 @@ def _stubs(assigned: Assigned, exercise: str) -> dict[str, bytes]:
     """The handout's files of an exercise."""
     entry = assigned.exercises[exercise]
     return {path.name: path.read_bytes() for path in (entry.stub, entry.host_file) if path is not None}
+
+
+def _is_handout(sighting: Sighting, assigned: Assigned) -> bool:
+    """Whether nothing was written into the stubs, in any form of the exercise."""
+    entry = assigned.exercises[sighting.submission.exercise]
+    given = [entry_with(entry, form) for form in forms(entry.exercise)] if entry.exercise.variants else [entry]
+    contents = {PurePosixPath(path).name: _lines(content) for path, content in sighting.contents.items()}
+    return any(
+        contents == {path.name: _lines(path.read_bytes()) for path in (one.stub, one.host_file) if path is not None}
+        for one in given
+    )
+
+
+def _lines(content: bytes) -> list[bytes]:
+    return [line.rstrip() for line in content.splitlines()]
 
 
 def _timed(sightings: list[Sighting], times: Times) -> list[Sighting]:

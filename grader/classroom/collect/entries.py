@@ -48,6 +48,11 @@ class Skipped:
     reason: str
     student: str = ""
 
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.origin.replace(": ", "/").rpartition("/")[2]
+
 
 def is_archive(name: str) -> bool:
     return name.lower().endswith(ARCHIVES)

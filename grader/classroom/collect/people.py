@@ -27,6 +27,7 @@ class People:
 
     def __init__(self, roster: Sequence[Student]) -> None:
         self.roster = tuple(roster)
+        self._unknown: dict[tuple[str, ...], Unknown] = {}
         self._ids: dict[str, dict[str, Student]] = defaultdict(dict)
         self._names: dict[str, dict[str, Student]] = defaultdict(dict)
         for student in roster:
@@ -37,23 +38,32 @@ class People:
 
     def knows(self, word: str) -> bool:
         """Whether the word means one student of the roster."""
-        return isinstance(self._find((word,)), Student)
+        return len(self._meant((word,))) == 1
 
     def who(self, words: Sequence[str], label: str) -> Student | Unknown:
         """The student whom the words mean, the best word first."""
-        return self._find(words) if self.roster else Student(label)
+        if not self.roster:
+            return Student(label)
+        meant = self._meant(words)
+        if len(meant) == 1:
+            return meant[0]
+        if meant:
+            return Unknown(words[0], tuple(map(_shown, meant)), is_ambiguous=True)
+        key = tuple(words)
+        if key not in self._unknown:
+            self._unknown[key] = Unknown(words[-1] if words[0].isdigit() else words[0], self._near(words))
+        return self._unknown[key]
 
-    def _find(self, words: Sequence[str]) -> Student | Unknown:
-        several: dict[str, Student] = {}
+    def _meant(self, words: Sequence[str]) -> list[Student]:
+        """The student; several if no word means one alone; none if no word is known."""
+        several: list[Student] = []
         for index, key in ((self._ids, str.casefold), (self._names, squashed)):
             for word in words:
-                found = index.get(key(word.strip()), {})
+                found = list(index.get(key(word.strip()), {}).values())
                 if len(found) == 1:
-                    return next(iter(found.values()))
+                    return found
                 several = several or found
-        if several:
-            return Unknown(words[0], tuple(map(_shown, several.values())), is_ambiguous=True)
-        return Unknown(words[-1] if words[0].isdigit() else words[0], self._near(words))
+        return several
 
     def _near(self, words: Sequence[str]) -> tuple[str, ...]:
         """Up to three students with a similar id or name."""

@@ -8,19 +8,32 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.classroom.collect.archives import DAMAGED, Place, archive_entries, nested_entries
-from grader.classroom.collect.entries import Entry, Skipped, is_archive, is_junk, most_bytes, without_suffix
+from grader.classroom.collect.entries import (
+    Entry,
+    Skipped,
+    is_archive,
+    is_junk,
+    most_bytes,
+    name_problem,
+    without_suffix,
+)
 from grader.classroom.collect.limits import Budget, Limits, TooMuch
 from grader.classroom.collect.repositories import is_repository, repository_entries
 from grader.errors import UsageError
-from grader.text import bytes_words
+from grader.text import bytes_words, safe
 
 
-def entries_of(source: Path, form: str, limits: Limits | None = None) -> Iterator[Entry | Skipped]:
-    """The files of interest in a source. Raises UsageError if it cannot be read at all, or is too large."""
+def entries_of(
+    source: Path, form: str, limits: Limits | None = None, own: Path | None = None
+) -> Iterator[Entry | Skipped]:
+    """The files of interest in a source, but for the folder ``own``.
+
+    Raises UsageError if the source cannot be read at all, or is too large.
+    """
     budget = Budget(limits or Limits())
     try:
         if source.is_dir():
-            yield from _of_folder(source, budget, form)
+            yield from _of_folder(source, budget, form, own)
         elif is_archive(source.name):
             with source.open("rb") as file:
                 yield from archive_entries(file, Place(without_suffix(source.name), (), source.name), budget)
@@ -36,12 +49,12 @@ def entries_of(source: Path, form: str, limits: Limits | None = None) -> Iterato
         raise UsageError(f"{source} cannot be read: {error}", code="unreadable", hint=hint) from None
 
 
-def _of_folder(root: Path, budget: Budget, form: str) -> Iterator[Entry | Skipped]:
+def _of_folder(root: Path, budget: Budget, form: str, own: Path | None) -> Iterator[Entry | Skipped]:
     """The files in a folder and below it; links are not followed. A repository in it is read by git."""
     with_git = form in ("auto", "git")
+    place = root.resolve()
+    name = safe((place.parent if place.name == ".git" else place).name)
     if with_git and is_repository(root):
-        place = root.resolve()
-        name = (place.parent if place.name == ".git" else place).name
         yield from repository_entries(root, name, (name,), name, budget)
         return
     waiting: list[tuple[str, ...]] = [()]
@@ -51,18 +64,20 @@ def _of_folder(root: Path, budget: Budget, form: str) -> Iterator[Entry | Skippe
         for item in sorted(os.scandir(folder), key=lambda item: item.name):
             budget.spend(members=1)
             below = (*parts, item.name)
-            origin = f"{root.name}/{'/'.join(below)}"
-            if is_junk(below):
+            origin = safe(f"{name}/{'/'.join(below)}")
+            if is_junk(below) or (own is not None and place.joinpath(*below) == own):
                 continue
-            if item.is_dir(follow_symlinks=False):
+            if problem := name_problem(item.name, budget.limits):
+                yield Skipped(origin, problem)
+            elif item.is_dir(follow_symlinks=False):
                 if with_git and is_repository(folder / item.name):
-                    yield from repository_entries(folder / item.name, root.name, below, origin, budget)
+                    yield from repository_entries(folder / item.name, name, below, origin, budget)
                 elif len(below) > budget.limits.folders:
                     yield Skipped(origin, f"it is {budget.limits.folders} folders deep")
                 else:
                     waiting.append(below)
             elif form != "git":
-                yield from _of_file(folder / item.name, root.name, below, origin, budget)
+                yield from _of_file(folder / item.name, name, below, origin, budget)
 
 
 def _of_file(path: Path, source: str, parts: tuple[str, ...], origin: str, budget: Budget) -> Iterator[Entry | Skipped]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -203,8 +204,6 @@ def test_what_marks_a_copy_is_not_part_of_a_name(stem, plain, copy):
 
 
 def test_links_pipes_and_the_collected_files_themselves_are_not_read(folder, tmp_path):
-    import os
-
     source = tmp_path / "in"
     (source / "ada").mkdir(parents=True)
     (source / "ada" / "vector_add.cu").symlink_to("/etc/hostname")
@@ -216,5 +215,21 @@ def test_links_pipes_and_the_collected_files_themselves_are_not_read(folder, tmp
         "bob": "it is not a .cu file",
         "pinned_copy.cu": "it is not a regular file",
     }
-    with pytest.raises(UsageError, match="where the collected files are written"):
-        collect(Request(folder, (folder / "submissions" / "ada",)))
+
+
+def test_the_class_itself_is_no_source(folder, tmp_path):
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada" / "vector_add.cu").write_text("x")
+    for _ in range(2):
+        assert [one.student for one in collect(Request(folder, (tmp_path,))).submissions] == ["ada"]
+    for source in (folder, folder / "submissions", folder / "submissions" / "ada"):
+        with pytest.raises(UsageError, match="has the files that were collected"):
+            collect(Request(folder, (source,)))
+
+
+def test_a_name_that_is_not_text_is_skipped_and_shown_with_escapes(folder, tmp_path):
+    (tmp_path / "in").mkdir()
+    (Path(os.fsdecode(bytes(tmp_path / "in") + b"/ada_vector_\xff\x1b.cu"))).write_text("x")
+    skipped = collect(Request(folder, (tmp_path / "in",))).skipped
+    assert [one.reason for one in skipped] == ["its name has control characters or invisible ones"]
+    assert skipped[0].origin.isprintable()

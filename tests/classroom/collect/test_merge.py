@@ -7,11 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from grader.classroom.assignment import read_assignment
 from grader.classroom.collect.collecting import Request, collect
 from grader.classroom.collect.merge import Sighting, merged
-from grader.classroom.records import ClassSubmission, SubmittedFile
+from grader.classroom.handout import handouts, write_handout
+from grader.classroom.records import ClassSubmission, Student, SubmittedFile
 from grader.classroom.submissions import read_submissions
 from grader.errors import UsageError
+from tests.classroom.conftest import catalog
 
 START = datetime(2026, 12, 6, 20, tzinfo=UTC)
 
@@ -90,6 +93,22 @@ def test_a_host_file_alone_is_completed_by_the_handouts_kernel_and_the_other_way
     assert [path.name for path in ada + bob] == ["pinned_copy.cu", "pinned_copy_host.py"] * 2
     assert (ada[1].read_text(), bob[0].read_text()) == ("mine", "mine")
     assert "extern" in ada[0].read_text()
+
+
+def test_what_was_only_handed_out_is_said_and_its_pages_are_no_noise(folder, tmp_path):
+    assignment = read_assignment(folder, catalog=catalog(()))
+    entries = [catalog(()).find(each.name) for each in assignment.exercises]
+    for handout in handouts(assignment, entries, [Student("ada"), Student("bob")], b""):
+        write_handout(tmp_path / "in", handout)
+    kernel = tmp_path / "in" / "bob" / "vector_add.cu"
+    kernel.write_bytes(kernel.read_bytes().replace(b"\n", b"\r\n"))
+    (tmp_path / "in" / "bob" / "pinned_copy_host.py").write_text("# changed")
+    found = collect(Request(folder, (tmp_path / "in",)))
+    assert len(found.submissions) == 4
+    assert [(one.student, one.exercise) for one in found.unchanged] == [
+        ("ada", "pinned_copy"), ("ada", "vector_add"), ("bob", "vector_add"),
+    ]  # fmt: skip
+    assert found.skipped == ()
 
 
 def test_versions_without_an_order_are_said(folder, tmp_path):
