@@ -61,8 +61,8 @@ Week 4
 To grade one again:
 `grade class run week4 --again --student NAME --exercise NAME`. To decide
 yourself: `grade class override week4 NAME EXERCISE --points N --reason TEXT`.
-1 submission left: `grade class run week4` grades what has no result, and nothing
-twice.
+1 submission left: `grade class run week4` grades what has no result, and
+nothing twice.
   vector_add  2 of 3  1 pass, 1 set_aside
 """)
 
