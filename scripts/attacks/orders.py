@@ -28,6 +28,16 @@ for what, new in {
 attack("schedule", "reduce_v10", "sim=race", (FENCE, "    if (blockIdx.x > 1u << 30)\n        __threadfence();\n"), VOLATILE_STORE, READ, what="a fence that never runs")  # fmt: skip
 attack("schedule", "reduce_v10", "sim=race", (FENCE, ""), VOLATILE_STORE, READ, what="no fence, and volatile sums")
 attack("schedule", "reduce_v10", "sim=race", (FENCE, ""), what="no fence")
+WAITED_FOR = """    ticket = blockIdx.x;
+    if (blockIdx.x < gridDim.x - 1)
+        atomicAdd(&tickets, 1);
+    else {
+        while (*(volatile unsigned int*)&tickets < gridDim.x - 1)
+            ;
+        tickets = 0;
+    }
+"""
+attack("schedule", "reduce_v10", "sim=race", (FENCE, ""), (INC, WAITED_FOR), VOLATILE_STORE, READ, what="a block that waits for the others, and no fence")  # fmt: skip
 
 TREE = """    for (int s = blockDim.x / 2; s > 0; s /= 2) {
         // Words t and t + s: neighbouring threads use neighbouring words, so the lanes of a warp meet 32 different

@@ -102,6 +102,7 @@ for what, words, *edits in (
     ("braces without an end", "sim=compile_error", above("{" * 50000)),
     ("a megabyte of blanks", "sim=wrong", above((BLANKS + "\n") * 4), inside("c[i] = 0.0f;")),
     ("comments in comments", "sim=wrong", above("/*\n" * 100000 + "*/"), inside("c[i] = 0.0f;")),
+    ("a hundred thousand warnings with a long line", "sim=wrong", above("/* " * 100000 + "*/"), inside("c[i] = 0.0f;")),
     ("30 MB of source", "sim=invalid", above(("// " + BLANKS + "\n") * 150)),
     ("host code in the file", "sim=invalid", ("", "\nint main() { vector_add<<<1, 1>>>(0, 0, 0, 0); return system(\"true\"); }\n")),
 ):  # fmt: skip
