@@ -17,6 +17,7 @@ import os
 import stat
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -28,6 +29,7 @@ from grader.catalog.exercises import Catalog, load_catalog
 from grader.classroom import key
 from grader.classroom.assignment import read_assignment
 from grader.classroom.autograder import COURSES, KEY, STUDENTS, USER, digest_of
+from grader.classroom.collect.exercises import Assigned, Named
 from grader.classroom.engines.base import Outcome
 from grader.classroom.facts import facts_of
 from grader.classroom.gradebook import gradebook
@@ -45,6 +47,8 @@ from grader.text import safe
 NOBODY = 65534
 FILES = 5000
 LARGEST = 1 << 20
+ENDS = (".cu", ".py")
+REMARKS = 10
 
 
 @dataclass(frozen=True)
@@ -83,13 +87,14 @@ def graded(root: Path) -> dict[str, Any]:
         assignment = replace(assignment, deadline=max(assignment.deadline, handed.due))
     with tempfile.TemporaryDirectory(prefix="warpgrade-autograder-") as folder:
         os.environ["WARPGRADE_CACHE"] = os.environ["WARPGRADE_DATA"] = str(Path(folder) / "own")
-        submissions = collected(root / "submission", assignment, handed, Path(folder))
+        found = collected(root / "submission", Assigned(assignment, catalog), handed, Path(folder))
         maker = _maker(Path(folder), assignment, catalog, secret, courses)
-        results = tuple(_result(maker, submission, user) for submission in submissions)
-    record = ClassRecord(assignment, (handed.student,), submissions, results)
+        results = tuple(_result(maker, submission, user) for submission in found.submissions)
+    record = ClassRecord(assignment, (handed.student,), found.submissions, results)
     seeds = [str(key.seed(secret, exercise.name)) for exercise in assignment.exercises]
     book = gradebook(record)
-    return gradescope(book.rows[0], book, facts_of(catalog, assignment), [secret.hex(), *seeds, folder, str(source)])
+    private = [secret.hex(), *seeds, folder, str(source)]
+    return gradescope(book.rows[0], book, facts_of(catalog, assignment), private, " ".join(found.remarks))
 
 
 # ----------------------------------------------------------------------------------------------------------- before it
@@ -156,22 +161,37 @@ def _time(text: object) -> datetime | None:
     return time if time.tzinfo else None
 
 
-def collected(place: Path, assignment: Assignment, handed: Handed, folder: Path) -> tuple[ClassSubmission, ...]:
-    """The submission of each exercise, copied into ``folder``; what is nearest to the top counts, links do not."""
-    files = list(_regular(place))
-    kernels = [path for path in files if path.suffix == ".cu"]
-    found = []
-    for exercise in assignment.exercises:
-        name = exercise.name
-        paths = [next((path for path in files if path.name == end), None) for end in (f"{name}.cu", f"{name}_host.py")]
-        if paths[0] is None and len(assignment.exercises) == len(kernels) == 1:
-            paths[0] = kernels[0]  # there is only one that can be meant
-        copied = tuple(
-            _copied(path, folder, f"{name}{end}") for path, end in zip(paths, (".cu", "_host.py"), strict=True) if path
-        )
-        if copied:
-            found.append(ClassSubmission(handed.student.id, name, 1, copied, handed.submitted, "lms"))
-    return tuple(found)
+@dataclass(frozen=True)
+class Found:
+    """The submissions, whose files are copied; and for the student what is no part of them."""
+
+    submissions: tuple[ClassSubmission, ...]
+    remarks: tuple[str, ...] = ()
+
+
+def collected(place: Path, assigned: Assigned, handed: Handed, folder: Path) -> Found:
+    """The submission of each exercise, copied into ``folder``.
+
+    Of several files for one exercise that counts whose own name says so, that is no copy, that is nearest to the top.
+    """
+    named: dict[tuple[str, bool], list[tuple[Named, Path]]] = defaultdict(list)
+    remarks = []
+    for path in _regular(place):
+        said = assigned.named(path.relative_to(place).parts)
+        if isinstance(said, Named):
+            named[said.exercise, said.is_host].append((said, path))
+        elif path.suffix == ".cu":
+            remarks.append(f"Not graded: {path.name}: {said}.")
+    submissions = []
+    for exercise in assigned.exercises:
+        files = []
+        for is_host, end in ((False, ".cu"), (True, "_host.py")):
+            ordered = sorted(named[exercise, is_host], key=lambda one: (not one[0].is_sure, one[0].copy))
+            files += [_copied(path, folder, f"{exercise}{end}") for _, path in ordered[:1]]
+            remarks += [f"Not graded: {path.name}: there is another file for {exercise}." for _, path in ordered[1:]]
+        if files:
+            submissions.append(ClassSubmission(handed.student.id, exercise, 1, tuple(files), handed.submitted, "lms"))
+    return Found(tuple(submissions), tuple(remarks[:REMARKS]))
 
 
 def _regular(place: Path) -> Iterator[Path]:
@@ -184,7 +204,7 @@ def _regular(place: Path) -> Iterator[Path]:
             break
     for path in sorted(found[:FILES], key=lambda path: len(path.parts)):
         status = path.lstat()
-        if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST:
+        if path.suffix.lower() in ENDS and stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST:
             yield path
 
 

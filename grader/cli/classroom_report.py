@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -120,15 +121,16 @@ def _pages(
 
 
 def _texts(folder: Path, submission: ClassSubmission) -> dict[str, str]:
-    """The submitted files by the names that findings use; a file that cannot be read is left out."""
+    """The submitted files by the names that findings use; one that is gone, or was changed since, is left out."""
     found = {}
     for file in submission.files:
-        name = submission.exercise + ("_host.py" if file.path.endswith(".py") else ".cu")
         try:
-            with (folder / file.path).open("rb") as opened:
-                found[name] = opened.read(TEXT_BYTES).decode("utf-8", "replace")
+            content = (folder / file.path).read_bytes()
         except OSError:
             continue
+        if sha256(content).hexdigest() == file.sha256:
+            name = submission.exercise + ("_host.py" if file.path.endswith(".py") else ".cu")
+            found[name] = content[:TEXT_BYTES].decode("utf-8", "replace")
     return found
 
 

@@ -17,9 +17,11 @@ import pytest
 from class_samples import SECRET
 from test_platforms import GRADESCOPE
 
+from grader import __version__
 from grader.catalog.exercises import load_catalog
 from grader.classroom.autograder import autograder_zip, digest_of, who_is_who
 from grader.classroom.autograder_run import Handed, collected, read_secret, who_and_when
+from grader.classroom.collect.exercises import Assigned
 from grader.classroom.key import assignment_key, read_key, seed
 from grader.classroom.records import AssignedExercise, Assignment, LateRule, Student
 from grader.errors import UsageError
@@ -96,6 +98,7 @@ def test_a_late_solution_gets_its_points_and_what_is_missing_says_so(root):
     handed_in(root, {"work/vector_add.cu": solution.read_text()}, created_at=late, users=[{"email": "a@x.org"}])
     results = run(root)
     first, second = results["tests"]
+    assert first["output"].splitlines() == ["Verdict: pass", "−10: 1 day late: 25 % of 40 points."]
     assert (results["score"], first["score"], first["max_score"], first["status"]) == (30, 30, 40, "passed")
     assert first["output"].splitlines() == ["Verdict: pass", "−10: 1 day late: 25 % of 40 points."]
     assert second["output"] == "Nothing was submitted."
@@ -189,6 +192,28 @@ def test_setup_and_run_are_bash_and_the_user_is_made_once(tmp_path):
     assert "useradd --system --no-create-home" in setup
 
 
+FAKE_PYTHON = """#!/bin/bash
+[ "$1" = -c ] && exit 0
+[ "$1" = -m ] && mkdir -p "$3/bin" && printf '#!/bin/bash\\necho "pip $*"\\n' > "$3/bin/pip" && chmod +x "$3/bin/pip"
+"""
+
+
+def test_setup_makes_the_user_and_an_environment_and_closes_the_folder(root, tmp_path):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    nobody = {"getent": "#!/bin/bash\nexit 2\n", "useradd": "#!/bin/bash\necho useradd $*\n"}
+    for name, text in ({"python3.14": FAKE_PYTHON} | nobody).items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}", "WARPGRADE_AUTOGRADER_ROOT": str(root)}
+    (root / "source" / "assignment.key").chmod(0o644)
+    done = subprocess.run([root / "source" / "setup.sh"], env=environment, capture_output=True, text=True, check=True)
+    assert "--shell /usr/sbin/nologin warpgrade-submission" in done.stdout
+    assert f"pip install --no-cache-dir warpgrade[cuda12]=={__version__}" in done.stdout
+    modes = [(root / name).stat().st_mode & 0o777 for name in ("source", "source/assignment.key")]
+    assert modes == [0o700, 0o600]
+
+
 def test_the_command_writes_a_zip_with_the_derived_key_and_not_that_of_the_class(folder, run, tmp_path):
     assert run("class", "autograder", folder, "--output", tmp_path / "a.zip")[0] == 0
     assert (tmp_path / "a.zip").stat().st_mode & 0o077 == 0
@@ -218,18 +243,24 @@ def test_who_submitted_when_and_until_when_comes_from_the_platform(tmp_path):
         assert who_and_when(metadata, SECRET, students) == Handed(Student("student"))
 
 
+def found_in(place: Path, assignment: Assignment, copies: Path):
+    copies.mkdir(exist_ok=True)
+    return collected(place, Assigned(assignment, load_catalog([])), Handed(Student("ada")), copies)
+
+
 def test_files_are_found_in_folders_and_links_and_large_files_are_not(tmp_path):
     place, copies = tmp_path / "submission", tmp_path / "copies"
     (place / "deep").mkdir(parents=True)
-    copies.mkdir()
     (place / "deep" / "vector_add.cu").write_text("deep")
     (place / "pinned_copy_host.py").symlink_to("/etc/passwd")
     (place / "pinned_copy.cu").write_bytes(bytes(2 << 20))
-    (found,) = collected(place, ASSIGNED, Handed(Student("ada")), copies)
+    (found,) = found_in(place, ASSIGNED, copies).submissions
     assert (found.exercise, (copies / "vector_add.cu").read_text()) == ("vector_add", "deep")
-    (place / "vector_add.cu").write_text("top")
-    collected(place, ASSIGNED, Handed(Student("ada")), copies)
-    assert (copies / "vector_add.cu").read_text() == "top"
+    (place / "Vector-Add (1).cu").write_text("a copy")
+    (place / "notes.cu").write_text("?")
+    remarks = found_in(place, ASSIGNED, copies).remarks
+    assert (copies / "vector_add.cu").read_text() == "deep"
+    assert [remark[:30] for remark in remarks] == ["Not graded: notes.cu: it is no", "Not graded: Vector-Add (1).cu:"]
 
 
 def test_the_only_kernel_of_an_assignment_of_one_exercise_may_have_any_name(tmp_path):
@@ -237,8 +268,24 @@ def test_the_only_kernel_of_an_assignment_of_one_exercise_may_have_any_name(tmp_
     place.mkdir()
     (place / "my work.cu").write_text("x")
     one = replace(ASSIGNED, exercises=ASSIGNED.exercises[:1])
-    assert [s.exercise for s in collected(place, one, Handed(Student("ada")), tmp_path)] == ["vector_add"]
-    assert collected(place, ASSIGNED, Handed(Student("ada")), tmp_path) == ()
+    assert [s.exercise for s in found_in(place, one, tmp_path / "copies").submissions] == ["vector_add"]
+    assert found_in(place, ASSIGNED, tmp_path / "copies").submissions == ()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(os.geteuid() != 0, reason="a container's grader is root")
+def test_with_a_gpu_a_kernel_and_a_host_file_are_timed_as_another_user(tmp_path, root):
+    place = tmp_path / "gpu"
+    unpacked(place, autograder_zip(replace(ASSIGNED, backend="auto"), SECRET))
+    catalog = load_catalog([])
+    both = catalog.find("pinned_copy")
+    files = {"vector_add.cu": catalog.find("vector_add").solution, "pinned_copy.cu": both.solution}
+    files["pinned_copy_host.py"] = both.solution_host_file
+    handed_in(place, {name: path.read_text() for name, path in files.items()})
+    for before in ((), (sys.executable, str(HERE / "without_landlock.py"))):
+        results = run(place, *before)
+        assert [(test["tags"], test["status"]) for test in results["tests"]] == [(["pass"], "passed")] * 2
+    assert results["extra_data"]["sandbox"] == "none"
 
 
 def test_a_key_that_others_may_read_is_refused(tmp_path):

@@ -41,12 +41,10 @@ def graded(tmp_path: Path) -> Path:
 
 
 def collected(folder: Path, one):
-    path = folder / one.files[0].path
+    path, text = folder / one.files[0].path, f"{SOURCE}// {one.student} {one.exercise}\n"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(SOURCE)
-    return replace(
-        one, files=(SubmittedFile(one.files[0].path, sha256(SOURCE.encode() + path.name.encode()).hexdigest()),)
-    )
+    path.write_text(text)
+    return replace(one, files=(SubmittedFile(one.files[0].path, sha256(text.encode()).hexdigest()),))
 
 
 def test_a_report_has_a_page_for_the_teacher_for_each_student_and_the_document(graded, run):
@@ -64,6 +62,14 @@ def test_a_report_has_a_page_for_the_teacher_for_each_student_and_the_document(g
         assert str(secret) not in text
         assert read_key(graded).hex() not in text
         assert str(graded) not in text
+
+
+def test_a_file_that_was_changed_since_is_not_quoted(graded, run):
+    (graded / "submissions/ada/1/reduce_v3.cu").write_text("// other lines\n")
+    run("class", "report", graded)
+    page = (graded / "report/students/ada.html").read_text()
+    assert "other lines" not in page
+    assert "// ada vector_add" in page
 
 
 def test_json_prints_the_document_and_writes_nothing(graded, run):

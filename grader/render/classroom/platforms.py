@@ -42,7 +42,7 @@ def gradescope(
     document: dict[str, Any] = plain({
         "score": row.total,
         "execution_time": _seconds(row),
-        "output": " ".join(filter(None, (remark, f"{OPEN_WORDS} ({row.open})" if row.open else ""))),
+        "output": " ".join(filter(None, (safe(remark), f"{OPEN_WORDS} ({row.open})" if row.open else ""))),
         "output_format": "text",
         "test_output_format": "text",
         "visibility": VISIBLE,
