@@ -26,6 +26,7 @@ from grader.catalog.paths import find_path
 from grader.catalog.statements import task_in
 from grader.catalog.variants import entry_with
 from grader.cli.course import files_of, find, load, shown_statement, to_edit
+from grader.cli.quiz import not_a_number
 from grader.errors import UsageError
 from grader.frozen import dataclass
 from grader.output import print_line, print_text, say, screen
@@ -376,17 +377,24 @@ class Sitting:
                 return True
             at_s = self.at_s
             print_text("\n" + shown_statement(f"**{number} of {len(asked)}.** {question.text}", no_color=self.no_color))
-            try:
-                typed = self.keyboard.line(f"\n[{clock(self.left.all)}] your answer > ", self.left.all)
-            except TimeOver:
-                typed = ""
-                say("The time is over.")
+            typed = self._typed(question)
             if typed is None:
                 return False
-            self._keep(
-                replace(self.session, answers=(*self.session.answers, self._answer(question, typed.strip(), at_s)))
-            )
+            self._keep(replace(self.session, answers=(*self.session.answers, self._answer(question, typed, at_s))))
         return True
+
+    def _typed(self, question: FollowUp) -> str | None:
+        """The typed answer; "" when the time is over, None at the end of the input. No number: it is asked again."""
+        while True:
+            try:
+                line = self.keyboard.line(f"\n[{clock(self.left.all)}] your answer > ", self.left.all)
+            except TimeOver:
+                say("The time is over.")
+                return ""
+            typed = None if line is None else line.strip()
+            if not typed or question.number is None or question.number.is_right(typed) is not None:
+                return typed
+            say(f"{not_a_number(question.number)}.")
 
     def _follow_ups(self) -> Sequence[FollowUp]:
         ladder = self.catalog.ladder(self.entry)

@@ -82,6 +82,12 @@ def _with_answer(heading: str, question: Question) -> str:
 # -------------------------------------------------------------------------------------------------------- one at a time
 
 
+def not_a_number(question: NumericQuestion) -> str:
+    """What to say to an answer that cannot be read."""
+    unit = f" in {question.unit}" if question.unit else ""
+    return f"That is not a number{unit}. For example 12, 12.5, 3/4, 2^20 or 1e6"
+
+
 class Leaving(Exception):
     """Raised when the person ends the quiz, or the input ends."""
 
@@ -131,8 +137,7 @@ class Conversation:
             right = question.is_right(typed)
             if right is not None:
                 return right
-            unit = f" in {question.unit}" if question.unit else ""
-            say(f"That is not a number{unit}. For example 12, 12.5, 3/4, 2^20 or 1e6; Enter alone shows the answer.")
+            say(f"{not_a_number(question)}; Enter alone shows the answer.")
         return None
 
     def _question(self, question: Question) -> Grade:

@@ -119,6 +119,12 @@ def test_the_task_is_shown_without_the_idea(hold, capsys):
     assert Path("interview-reduce_v1/reduce_v1.cu").read_text() == CATALOG.find("reduce_v1").stub.read_text()
 
 
+def test_a_number_that_cannot_be_read_is_asked_for_again(hold, capsys):
+    _, session, _ = hold([*DONE, (1.0, "a few"), (1.0, "8"), *[(1.0, "1")] * 20], [WRONG, RIGHT])
+    assert (session.answers[0].typed, session.answers[0].took_s) == ("8", 2)
+    assert "That is not a number in blocks." in capsys.readouterr().out
+
+
 def test_the_time_for_the_code_ends_while_nobody_types(hold):
     code, session, _ = hold([(31 * 60.0, "later")], [])
     assert code == 1
@@ -173,7 +179,7 @@ def test_a_session_that_is_over_only_shows_its_report(hold, capsys):
 
 
 def test_an_interviewer_sees_the_model_answers_and_the_candidate_does_not(hold, run):
-    _, session, _ = hold([*DONE, *[(1.0, "my words")] * 20], [WRONG, RIGHT], prepared=True)
+    _, session, _ = hold([*DONE, *[(1.0, "my words"), (1.0, "8")] * 20], [WRONG, RIGHT], prepared=True)
     assert all(answer.judged == "" for answer in session.answers)
     code, out, _ = run("interview", "--review", "interview-reduce_v1.json")
     assert code == 0
