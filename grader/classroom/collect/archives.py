@@ -117,20 +117,24 @@ def _refused(member: Member, most: int | None, budget: Budget, doubled: frozense
 
 
 def nested_entries(file: IO[bytes], place: Place, budget: Budget) -> Iterator[Entry | Skipped]:
-    """The files of a student's archive, with a budget of its own: nothing of one that needs more, or is damaged."""
+    """The files of a student's archive, with a budget of its own."""
     if place.depth > budget.limits.depth:
         yield Skipped(place.origin, f"it is an archive in {budget.limits.depth} others")
         return
-    own = Budget(budget.limits if place.depth > 2 else INNER, budget)
+    yield from alone(lambda own: archive_entries(file, place, own), place.origin, budget)
+
+
+def alone(read: Callable[[Budget], Iterator[Entry | Skipped]], origin: str, budget: Budget) -> list[Entry | Skipped]:
+    """What is read with a budget of its own; only why it is skipped, if it needs more, or is damaged."""
+    own = Budget(INNER, budget)
     try:
-        entries = list(archive_entries(file, place, own))
+        return list(read(own))
     except TooMuch as error:
         if error.budget is not own:
             raise
-        entries = [Skipped(place.origin, error.reason)]
+        return [Skipped(origin, error.reason)]
     except DAMAGED as error:
-        entries = [Skipped(place.origin, f"it cannot be read: {error}")]
-    yield from entries
+        return [Skipped(origin, f"it cannot be read: {error}")]
 
 
 # ------------------------------------------------------------------------------------------------------ zip and tar
@@ -198,7 +202,9 @@ def _inflated(file: IO[bytes], budget: Budget) -> Iterator[IO[bytes]]:
         with gzip.GzipFile(fileobj=file) as packed:
             while chunk := packed.read(CHUNK):
                 size += len(chunk)
-                budget.spend(read_bytes=len(chunk))
+                budget.spend()  # looks at the clock
+                if size > limits.inflated_bytes:
+                    raise TooMuch(budget, f"it becomes larger than {bytes_words(limits.inflated_bytes)}")
                 if size > limits.ratio_from and size > limits.ratio * max(1, file.tell()):
                     raise TooMuch(budget, f"it becomes more than {limits.ratio} times as large")
                 plain.write(chunk)

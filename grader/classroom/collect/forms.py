@@ -136,11 +136,20 @@ def _tree(entry: Entry, layout: Layout) -> list[Claim] | str:
         is_students = len(entry.parts) == 1 and layout.people.knows(entry.source)
         return [_folder_claim(entry, entry.source, entry.parts)] if is_students else []
     name = layout.assigned.without_title(folders[at])
+    if entry.time_from == "git":
+        name = _account(name, layout.people)
     if not layout.people.knows(name) and any(layout.people.knows(who) for who, _ in layout.assigned.split(entry.name)):
         return []  # section_1/ada_vector_add.cu
     if layout.by_title and folders[at + 1 : at + 2] not in ([], [layout.assigned.name]):
         return OTHER_ASSIGNMENT
     return [_folder_claim(entry, name, entry.parts[at + 1 :])]
+
+
+def _account(repository: str, people: People) -> str:
+    """The student's part of ``cs101-hw4-ada``, as GitHub's classrooms name repositories; the whole if none is known."""
+    parts = repository.split("-")
+    ends = ("-".join(parts[at:]) for at in range(len(parts)))
+    return next((end for end in ends if people.knows(end)), repository)
 
 
 def _level_in(entry: Entry, folders: Sequence[str], layout: Layout) -> int | None:

@@ -1,4 +1,4 @@
-"""What reading a source may cost. A student's own archive has a smaller budget, and ends alone if it needs more."""
+"""What reading a source may cost. A student's archive or repository has a smaller budget, and is skipped alone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from grader.text import bytes_words, counted
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a source; those of an archive in it are `inner`'s."""
+    """The limits of a source; `INNER` has those of an archive or a repository in it."""
 
     members: int = 30_000
-    read_bytes: int = 2 << 30  # of all members that are read, uncompressed
+    read_bytes: int = 512 << 20  # of all files that are read: they are in memory
+    inflated_bytes: int = 4 << 30  # of what a tar.gz holds: it is on the disk while it is read
     seconds: float = 600.0
     source_bytes: int = 1 << 20  # of a .cu or .py file: the grader takes no larger one
     archive_bytes: int = 64 << 20  # of an archive in an archive
@@ -27,7 +28,7 @@ class Limits:
     path_bytes: int = 1000
 
 
-INNER = Limits(members=2000, read_bytes=64 << 20, seconds=20.0, directory_bytes=1 << 20)
+INNER = Limits(members=2000, read_bytes=64 << 20, inflated_bytes=256 << 20, seconds=20.0, directory_bytes=1 << 20)
 
 
 class TooMuch(Exception):

@@ -65,7 +65,6 @@ def repository_entries(
     try:
         for line in _git(place, "ls-tree", "-r", "-l", "-z", "--full-tree", "HEAD").split(b"\0"):
             if line:
-                budget.spend(members=1)
                 yield from _file_entries(place, line, source, parts, origin, budget)
     except _GitFailed as error:
         yield Skipped(origin, f"git cannot read it: {error}")
@@ -78,15 +77,16 @@ def _file_entries(
     mode, kind, sha, size = facts.decode("ascii").split()
     name = encoded.decode("utf-8", "replace")
     below = parts_of(name)
-    if is_junk(below):
-        return
     most = most_bytes(below[-1], budget.limits)
+    if most is None or is_junk(below):  # a repository has much else, of which nobody needs to hear
+        return
+    budget.spend(members=1)
     where = f"{origin}/{name}"
     problem = name_problem(name, budget.limits)
     if mode not in FILE_MODES or kind != "blob":
         problem = problem or ("it is a link" if mode == "120000" else "it is not a regular file")
-    if problem or most is None or is_archive(name):
-        yield Skipped(where, problem or "it is not a .cu file")
+    if problem or is_archive(name):
+        yield Skipped(where, problem or "it is an archive in a repository")
     elif not size.isdigit():
         yield Skipped(where, "git cannot read it")
     elif int(size) > most:

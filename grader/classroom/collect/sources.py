@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.classroom.collect.archives import DAMAGED, Place, archive_entries, nested_entries
+from grader.classroom.collect.archives import DAMAGED, Place, alone, archive_entries, nested_entries
 from grader.classroom.collect.entries import (
     Entry,
     Skipped,
@@ -55,7 +55,7 @@ def _of_folder(root: Path, budget: Budget, form: str, own: Path | None) -> Itera
     place = root.resolve()
     name = safe((place.parent if place.name == ".git" else place).name)
     if with_git and is_repository(root):
-        yield from repository_entries(root, name, (name,), name, budget)
+        yield from _of_repository(root, name, (name,), name, budget)
         return
     waiting: list[tuple[str, ...]] = [()]
     while waiting:
@@ -71,13 +71,19 @@ def _of_folder(root: Path, budget: Budget, form: str, own: Path | None) -> Itera
                 yield Skipped(origin, problem)
             elif item.is_dir(follow_symlinks=False):
                 if with_git and is_repository(folder / item.name):
-                    yield from repository_entries(folder / item.name, name, below, origin, budget)
+                    yield from _of_repository(folder / item.name, name, below, origin, budget)
                 elif len(below) > budget.limits.folders:
                     yield Skipped(origin, f"it is {budget.limits.folders} folders deep")
                 else:
                     waiting.append(below)
             elif form != "git":
                 yield from _of_file(folder / item.name, name, below, origin, budget)
+
+
+def _of_repository(
+    folder: Path, source: str, parts: tuple[str, ...], origin: str, budget: Budget
+) -> Iterator[Entry | Skipped]:
+    yield from alone(lambda own: repository_entries(folder, source, parts, origin, own), origin, budget)
 
 
 def _of_file(path: Path, source: str, parts: tuple[str, ...], origin: str, budget: Budget) -> Iterator[Entry | Skipped]:

@@ -258,6 +258,14 @@ def test_the_last_commit_that_changed_a_file_is_its_time_and_what_is_committed_c
     assert submissions(folder, root / ".git", form="git") == (one,)
 
 
+def test_a_repository_is_found_by_the_end_of_its_name_and_may_have_other_files(folder, repository):
+    (folder / "roster.csv").write_text("id,github\nada,ada-l\nl,\n")
+    repository("cs101-hw4-ada-l", ("vector_add.cu", "x", 1_700_000_000), ("Makefile", "x", 1_700_000_000))
+    result = collect(Request(folder, (repository("other").parent,)))
+    assert [one.student for one in result.submissions] == ["ada"]
+    assert [one.reason for one in result.skipped] == ["git cannot read it: `git ls-tree` fails"]
+
+
 def test_a_repositorys_configuration_starts_no_program(folder, repository, tmp_path):
     root = repository("ada", ("vector_add.cu", "x", 1_700_000_000))
     started = tmp_path / "started"
