@@ -55,6 +55,7 @@ def document(found: Collection) -> dict[str, Any]:
             }
             for one in found.strangers
         ],
+        "not_on_the_roster": list(found.off_roster),
         "skipped": [
             {"file": one.origin, "reason": one.reason, "student": one.student or None} for one in found.skipped
         ],
@@ -97,6 +98,10 @@ def _sections(found: Collection) -> Iterator[str]:
     yield from _listed("Missing", list(_missing(found)))
     hint = "not on the roster, not collected; a column `alias` in roster.csv can hold the name"
     yield from _listed(f"Unknown ({hint})", [_stranger_line(one) for one in found.strangers])
+    yield from _listed(
+        "Collected before, and not on the roster (correct roster.csv, or delete submissions.json and collect again)",
+        found.off_roster,
+    )
     yield from _listed(
         "Several versions",
         [f"{one.student}: {number} of {one.exercise}; {which}" for one, number, which in _several(found)],

@@ -15,7 +15,6 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from grader.catalog.exercises import load_catalog
-from grader.catalog.variants import entry_with, forms
 from grader.classroom.assignment import read_assignment
 from grader.classroom.collect import merge
 from grader.classroom.collect.entries import METADATA, TIMESTAMP, Entry, Skipped
@@ -70,6 +69,12 @@ class Collection:
             for student in self.roster.students
         }
         return {student: names for student, names in missing.items() if names}
+
+    @property
+    def off_roster(self) -> tuple[str, ...]:
+        """Who was collected before, and is not on today's roster."""
+        known = {student.id for student in self.roster.students}
+        return tuple(sorted({one.student for one in self.submissions} - known)) if known else ()
 
 
 @dataclass(frozen=True)
@@ -207,10 +212,10 @@ def _added(folder: Path, assignment: Assignment, roster: Roster, found: _Found, 
     for place, uploads in merge.by_exercise(found.uploads).items():
         counted, doubtful, left_out = merge.sure_uploads(uploads)
         skipped += left_out
-        mine = _timed(merge.together(counted, _stubs(found.assigned, place[1])), times) if counted else []
+        mine = _timed(merge.together(counted, found.assigned.stubs(place[1])), times) if counted else []
         sightings += mine
         unsure += [one.submission for one in mine if doubtful]
-        unchanged += [one.submission for one in mine if _is_handout(one, found.assigned)]
+        unchanged += [one.submission for one in mine if found.assigned.is_handout(place[1], one.contents)]
         unordered += [place] if _is_unordered(mine) else []
         first_counts = assignment.counts == "first"
         existing[place] = merge.merged(existing[place], mine, first_counts=first_counts)
@@ -233,27 +238,6 @@ def _added(folder: Path, assignment: Assignment, roster: Roster, found: _Found, 
     )
 
 
-def _stubs(assigned: Assigned, exercise: str) -> dict[str, bytes]:
-    """The handout's files of an exercise."""
-    entry = assigned.exercises[exercise]
-    return {path.name: path.read_bytes() for path in (entry.stub, entry.host_file) if path is not None}
-
-
-def _is_handout(sighting: Sighting, assigned: Assigned) -> bool:
-    """Whether nothing was written into the stubs, in any form of the exercise."""
-    entry = assigned.exercises[sighting.submission.exercise]
-    given = [entry_with(entry, form) for form in forms(entry.exercise)] if entry.exercise.variants else [entry]
-    contents = {PurePosixPath(path).name: _lines(content) for path, content in sighting.contents.items()}
-    return any(
-        contents == {path.name: _lines(path.read_bytes()) for path in (one.stub, one.host_file) if path is not None}
-        for one in given
-    )
-
-
-def _lines(content: bytes) -> list[bytes]:
-    return [line.rstrip() for line in content.splitlines()]
-
-
 def _timed(sightings: list[Sighting], times: Times) -> list[Sighting]:
     """The last one with the time that the CSV has: an LMS's list has the latest submission of each student."""
     last = sightings[-1].submission
@@ -265,7 +249,7 @@ def _timed(sightings: list[Sighting], times: Times) -> list[Sighting]:
 
 def _is_unordered(sightings: Sequence[Sighting]) -> bool:
     """Whether there are versions without a time, and without a number of the LMS or of a copy."""
-    untimed = {one.submission.key: one.order[1:3] for one in sightings if one.submission.submitted is None}
+    untimed = {one.submission.key: one.order[:3] for one in sightings if one.submission.submitted is None}
     return max(Counter(untimed.values()).values(), default=0) > 1
 
 

@@ -10,6 +10,7 @@ from itertools import product
 
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import Catalog
+from grader.catalog.variants import entry_with, forms
 from grader.classroom.collect.entries import without_suffix
 from grader.classroom.records import Assignment
 from grader.expressions import did_you_mean
@@ -100,11 +101,30 @@ class Assigned:
                     found.append((match["who"], f"{name}{host}{f' ({copy})' if copy else ''}.{suffix}"))
         return found
 
+    def stubs(self, exercise: str) -> dict[str, bytes]:
+        """The handout's files of an exercise."""
+        return _files(self.exercises[exercise])
+
+    def is_handout(self, exercise: str, contents: Mapping[str, bytes]) -> bool:
+        """Whether nothing was written into the stubs, in any form of the exercise."""
+        entry = self.exercises[exercise]
+        given = [entry_with(entry, form) for form in forms(entry.exercise)] if entry.exercise.variants else [entry]
+        mine = {path.rpartition("/")[2]: _lines(content) for path, content in contents.items()}
+        return any(mine == {name: _lines(content) for name, content in _files(one).items()} for one in given)
+
     def without_title(self, name: str) -> str:
         """``week4-ada`` and ``ada_week4`` are ``ada``: the assignment's name around a student's."""
         title = re.escape(self.name)
         match = re.fullmatch(rf"{title}[-_ ]+(.+)|(.+?)[-_ ]+{title}", name, re.IGNORECASE)
         return (match[1] or match[2]) if match else name
+
+
+def _files(entry: CourseExercise) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (entry.stub, entry.host_file) if path is not None}
+
+
+def _lines(content: bytes) -> list[bytes]:
+    return [line.rstrip() for line in content.splitlines()]
 
 
 def copies(stem: str) -> list[tuple[str, int]]:

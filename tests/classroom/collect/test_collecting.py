@@ -87,6 +87,13 @@ def test_a_roster_that_is_replaced_is_kept(run, folder, download, tmp_path):
     assert (folder / "roster.csv.bak").read_text() == "id\nold\n"
 
 
+def test_who_was_collected_before_there_was_a_roster_is_named(run, folder, download, tmp_path):
+    run("class", "collect", folder, download)
+    out = run("class", "collect", folder, download, "--roster", tmp_path / "canvas.csv")[1]
+    heading = out.index("Collected before, and not on the roster")
+    assert out[heading:].splitlines()[1:4] == ["  lovelaceada_77", "  noetheremmy_78", "  stranger_99"]
+
+
 def test_without_a_class_nothing_is_made(run, tmp_path, download):
     code, _, err = run("class", "collect", tmp_path / "none", download)
     assert code == 2
