@@ -191,6 +191,8 @@ def _late_without_time(found: Collection) -> list[ClassSubmission]:
 def _closing(folder: Path, found: Collection) -> str:
     total = counted(len(found.submissions), "submission")
     words = f"{len(found.new)} new, {found.again} collected before; {total} in {folder}/submissions.json."
+    if not found.new and not found.again:
+        words = f"Nothing was collected; {total} in {folder}/submissions.json."
     if found.roster.students:
         used = ", ".join(f"{what} from {heading!r}" for what, heading in found.roster.used.items())
         words += f" The roster has {counted(len(found.roster.students), 'student')} ({used})."
