@@ -34,7 +34,7 @@ from grader.classroom.engines.base import Outcome
 from grader.classroom.facts import facts_of
 from grader.classroom.gradebook import gradebook
 from grader.classroom.records import Assignment, ClassRecord, ClassSubmission, Result, Student, SubmittedFile
-from grader.classroom.run import SET_ASIDE, TRIED_AGAIN, TaskMaker, result_of
+from grader.classroom.run import NEEDS_A_TEACHER, SET_ASIDE, TRIED_AGAIN, TaskMaker, result_of
 from grader.classroom.worker import without_run
 from grader.errors import GraderFault, Unsupported, UsageError, WarpgradeError
 from grader.frozen import dataclass
@@ -90,6 +90,7 @@ def graded(root: Path) -> dict[str, Any]:
         found = collected(root / "submission", Assigned(assignment, catalog), handed, Path(folder))
         maker = _maker(Path(folder), assignment, catalog, secret, courses)
         results = tuple(_result(maker, submission, user) for submission in found.submissions)
+    _tell_open(results)
     record = ClassRecord(assignment, (handed.student,), found.submissions, results)
     seeds = [str(key.seed(secret, exercise.name)) for exercise in assignment.exercises]
     book = gradebook(record)
@@ -246,6 +247,14 @@ def _result(maker: TaskMaker, submission: ClassSubmission, user: tuple[int, int]
                 break
     # a submission that failed before its process was closed in does not say so itself
     return replace(result, sandbox="none" if available() == "none" else result.sandbox)
+
+
+def _tell_open(results: Sequence[Result]) -> None:
+    """Say on standard error, which the platform shows to teachers alone, why a result has no points."""
+    for result in results:
+        if result.verdict in NEEDS_A_TEACHER:
+            words = "; ".join(str(found["message"]) for found in result.run.get("diagnostics", ()))
+            print(safe(f"{result.submission}: {result.verdict}: {words}"), file=sys.stderr)
 
 
 def _set_aside(outcome: Outcome) -> Result:
