@@ -40,6 +40,7 @@ INSTALL = "`pip install 'warpgrade[class]'` installs it"
 CONNECT_S = 20.0
 LOOK_S = 1.0  # between two looks at the number of workers
 GPU = "GPU"  # the name of the resource
+PAGES = "127.0.0.1:0"  # where a scheduler shows its pages: any free port, to this machine alone
 
 
 # ------------------------------------------------------------------------------------------- inside a worker of dask
@@ -202,7 +203,7 @@ def on_this_machine(workers: int, gpus: Sequence[str]) -> DaskEngine:
     with ExitStack() as opening:
         dask.config.set({"distributed.scheduler.allowed-failures": 0})  # the run counts deaths itself
         cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None,
+            n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=PAGES,
             memory_limit=0, silence_logs=logging.CRITICAL, resources={GPU: 1} if gpus else None,
             local_directory=_folder(), preload=[__name__], **_security(),
         )  # fmt: skip
@@ -291,7 +292,7 @@ class SlurmTemplate:
             "worker_extra_args": ["--no-dashboard", *(["--resources", f"{GPU}={self.gpus}"] if wants_gpus else [])],
             "log_directory": folder,
             "shared_temp_directory": folder,
-            "scheduler_options": {"dashboard_address": None},
+            "scheduler_options": {"dashboard_address": PAGES},
             "silence_logs": logging.CRITICAL,
             **_security(),
         }

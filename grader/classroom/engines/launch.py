@@ -139,19 +139,19 @@ class Launcher(Closing):
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
             with _locked(folder.with_suffix(".lock")):
-                if not folder.is_dir():
-                    self._fill(own, folder)
-        return folder
+                if not folder.is_dir() and self._own[task.exercise] and not self._filled(own, folder):
+                    self._own[task.exercise] = None
+        return folder if folder.is_dir() else None
 
-    def _fill(self, own: WorkerTask, folder: Path) -> None:
+    def _filled(self, own: WorkerTask, folder: Path) -> bool:
+        """Grade the course's own files, and keep the cache that they leave; False if the worker died."""
         with work_folder() as work:
             (work / "cache").mkdir()
-            outcome = self._in_folder(own, work, ())
-            if outcome.document is None:  # an empty cache is one, too
-                shutil.rmtree(work / "cache")
-                (work / "cache").mkdir()
+            if self._in_folder(own, work, ()).document is None:
+                return False
             with contextlib.suppress(OSError):  # another machine with the same cache folder was faster
                 (work / "cache").rename(folder)
+            return True
 
 
 class LauncherClosed(WarpgradeError):
@@ -175,7 +175,7 @@ def own_files(task: WorkerTask) -> tuple[WorkerTask, Path] | None:
     except (WarpgradeError, OSError):
         return None
     name = digest(engine_key(), task.exercise, kernel, host or b"")[:16]
-    own = replace(task, submission="", kernel=kernel, host=host, backend="sim", gpus=0, seed=1)
+    own = replace(task, submission="", kernel=kernel, host=host, backend="sim", gpus=0, seed=1, variant="")
     return own, cache_folder("class", "warm", f"{task.exercise}-{name}")
 
 
