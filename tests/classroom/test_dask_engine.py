@@ -54,7 +54,7 @@ def test_a_killed_worker_of_dask_is_replaced_and_its_submission_graded_elsewhere
             store, engine, TaskMaker(tmp_path, ASSIGNMENT, b"secret"), basis(), submissions, kill_one_that_grades
         )
         assert run.run()
-        assert engine.words == "dask here, 2 at once"
+        engine._client.wait_for_workers(2, timeout=120)  # the killed one has a successor
         results = store.results()
     assert killed
     assert run.watched.deaths in (1, 2)  # another task may have been waiting there
