@@ -29,6 +29,7 @@ from grader.backends.hostfile.case import (
 from grader.backends.hostfile.child_files import ChildFiles
 from grader.backends.mappings import PAGE, SharedFile
 from grader.errors import GraderFault, SubmissionError, WarpgradeError
+from grader.process.child import give_to_children
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from grader.backends.gpu.hostfile.baselines import Baseline
     from grader.compile import Program
     from grader.exercise import Exercise
-    from grader.process.child import Child, give_to_children
+    from grader.process.child import Child
     from grader.verdict import Timeline
 
     Start = Callable[[SharedFile, ChildFiles, str, Limits], Child]
