@@ -1,6 +1,6 @@
 """The page of one student: points with reasons, and for each exercise what was found in the own lines.
 
-    student_page(row, book, texts={key: {"vector_add.cu": "…"}}, facts={…}, private=["/home/teacher"]) -> str
+    student_page(row, book, texts={key: {"vector_add.cu": "…"}}, facts={…}, private=["/srv/teacher"]) -> str
 
 It shows nothing of others, no seed and no hidden case (`shown.for_student`); ``private`` texts are blotted out.
 """

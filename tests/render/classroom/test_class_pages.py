@@ -183,11 +183,11 @@ def test_a_student_sees_no_other_student_no_seed_and_no_folder():
 
 def test_private_texts_are_blotted_out_wherever_a_result_has_them():
     made = submission("ada")
-    verdict = replace(RACY, notes=("/home/teacher/hw2/x.cu(4): warning",), printed="/home/teacher/hw2", seed=123456789)
+    verdict = replace(RACY, notes=("/srv/teacher/hw2/x.cu(4): warning",), printed="/srv/teacher/hw2", seed=123456789)
     class_record = record(made, results=(result(made, verdict),), assignment=replace(CLASS.assignment, hidden="all"))
-    assert "/home/teacher" in own_page(class_record)
-    page = own_page(class_record, private=["/home/teacher/hw2"])
-    assert "/home/teacher" not in page
+    assert "/srv/teacher" in own_page(class_record)
+    page = own_page(class_record, private=["/srv/teacher/hw2"])
+    assert "/srv/teacher" not in page
     assert "123456789" not in page
 
 

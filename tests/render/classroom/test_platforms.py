@@ -125,7 +125,7 @@ def test_classroom_50_rounds_each_test_and_sums_those():
 def test_gradescope_shows_no_seed_no_folder_and_no_control_character():
     made = replace(submission("ada"), student=EVIL)
     book = gradebook(replace(record(made, results=(result(made, evil_verdict()),)), roster=(Student(EVIL, EVIL),)))
-    text = json.dumps(gradescope(book.rows[0], book, {}, private=["/home/teacher"]), ensure_ascii=False)
+    text = json.dumps(gradescope(book.rows[0], book, {}, private=["/srv/teacher"]), ensure_ascii=False)
     assert safe(text) == text
     assert "seed" not in text
 

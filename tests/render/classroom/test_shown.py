@@ -13,7 +13,7 @@ WRONG = Diagnostic("wrong", "dst[3] is 0.5, but it should be 1.5", file="a.cu", 
 SMALL, SECRET = CaseResult({"n": 8}, "passed"), CaseResult({"n": 1023}, "failed", WRONG.message)
 VERDICT = replace(
     RACY, verdict="wrong", diagnostics=(WRONG,), cases=(SMALL, SECRET), failing=SECRET, printed="x = 3.7",
-    printed_case=SECRET, file="/home/teacher/hw/a.cu", next_step="Mind the last.",
+    printed_case=SECRET, file="/srv/teacher/hw/a.cu", next_step="Mind the last.",
 )  # fmt: skip
 PUBLISHED = ({"n": 8}, {"n": 64})
 
