@@ -64,7 +64,7 @@ def test_double_buffering_multiplies_while_a_tile_is_in_flight_and_the_step_befo
 
 
 def test_asynchronous_copies_are_in_flight_up_to_the_wait_for_their_group():
-    warp = counted("hgemm_wmma_v3", m=256, n=128, k=256).warps[0]
+    warp = counted("hgemm_wmma_v5", m=256, n=128, k=256).warps[0]
     assert len(warp.spans) >= 4
     assert all((warp.kinds[began], warp.kinds[ended]) == ("l", "a") for began, ended in warp.spans)
     assert most_in_flight(warp) >= 2

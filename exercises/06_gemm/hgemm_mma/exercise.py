@@ -7,11 +7,11 @@ GROWING = Values(exact_low=-4, exact_high=20)
 
 EXERCISE = Exercise(
     name="hgemm_mma",
-    order=613,
+    order=615,
     ladder="hgemm",
     idea="ldmatrix and mma.sync on swizzled tiles",
     minutes=150,
-    after=("hgemm_wmma_v3",),
+    after=("hgemm_wmma_v5",),
     paths=("gemm",),
     arrays=(
         Array("A", "float16", "m*k", values=GROWING),

@@ -7,7 +7,7 @@ GROWING = Values(exact_low=-4, exact_high=20)
 
 EXERCISE = Exercise(
     name="hgemm_wgmma",
-    order=614,
+    order=616,
     ladder="hgemm",
     idea="Hopper: TMA fetches, mbarriers order, wgmma multiplies",
     minutes=180,

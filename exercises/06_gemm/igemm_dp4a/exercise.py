@@ -8,7 +8,7 @@ MOSTLY_NEGATIVE = Values(exact_low=-128, exact_high=31)
 
 EXERCISE = Exercise(
     name="igemm_dp4a",
-    order=615,
+    order=617,
     idea="int8 matrix product: four multiply-adds in one instruction",
     minutes=90,
     after=("sgemm_v5",),

@@ -8,7 +8,7 @@ BITS = Values(exact_low=0, exact_high=1)
 
 EXERCISE = Exercise(
     name="splitk_gemm",
-    order=616,
+    order=618,
     idea="a small product of long sums: divide the sums among blocks",
     minutes=90,
     after=("sgemm_v5",),

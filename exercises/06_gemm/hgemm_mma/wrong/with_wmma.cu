@@ -1,5 +1,5 @@
 // expect: sim=technique
-// Right, and as hgemm_wmma_v3 does it: WMMA on padded tiles.
+// Right, and as hgemm_wmma_v5 does it: WMMA on padded tiles.
 
 #define BM 128    // a block computes BM × BN elements of C
 #define BN 256

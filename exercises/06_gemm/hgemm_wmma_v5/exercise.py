@@ -6,8 +6,8 @@ from grader import AlsoTimed, Array, Exercise, Expect, Large, Target, Tolerance,
 GROWING = Values(exact_low=-4, exact_high=20)
 
 EXERCISE = Exercise(
-    name="hgemm_wmma_v3",
-    order=612,
+    name="hgemm_wmma_v5",
+    order=614,
     ladder="hgemm",
     idea="tiles fetched ahead with cp.async, into padded rows; fragments, too",
     minutes=120,

@@ -1,4 +1,4 @@
-// hgemm_wmma_v3: C = A · B on the tensor cores, halves in, floats out. Everything is fetched ahead: tiles two steps,
+// hgemm_wmma_v5: C = A · B on the tensor cores, halves in, floats out. Everything is fetched ahead: tiles two steps,
 // past the registers and into padded rows; fragments one part of a step.
 //
 // All matrices are row-major; m, n and k are multiples of 16, but not of the block's tiles.
@@ -14,7 +14,7 @@
 #define PAD 8     // unused halves after each row of a tile: 16 bytes
 #define STAGE (BM * (BK + PAD) + BK * (BN + PAD))  // halves of one stage: a tile of A and a tile of B
 
-// launch hgemm_wmma_v3(A, B, C, m, n, k): grid=cdiv(m, BM)*cdiv(n, BN) block=32*WARPS shared=STAGES*STAGE*2
+// launch hgemm_wmma_v5(A, B, C, m, n, k): grid=cdiv(m, BM)*cdiv(n, BN) block=32*WARPS shared=STAGES*STAGE*2
 
 #include <cuda_pipeline.h>
 #include <mma.h>
@@ -79,7 +79,7 @@ struct Copier {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    hgemm_wmma_v3(const half* A, const half* B, float* C, int m, int n, int k)
+    hgemm_wmma_v5(const half* A, const half* B, float* C, int m, int n, int k)
 {
     // A ring of stages, each a tile of A and, after it, a tile of B. Step s uses stage s % STAGES.
     extern __shared__ __align__(128) half ring[];
