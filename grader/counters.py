@@ -50,6 +50,7 @@ KERNEL_COUNTERS: Mapping[str, KernelCounter] = {
     "sectors_per_request": KernelCounter("ratio", "global_requests"),
     "active_lanes": KernelCounter("ratio", "instructions"),
     "overlap": KernelCounter("ratio", "fetching_instructions", empty=0.0),
+    "groups_in_flight": KernelCounter("ratio", "fetching_instructions", empty=0.0),
 }  # fmt: skip
 """docs/counters.md explains each."""
 

@@ -67,7 +67,6 @@ NOT_YET_IN_THE_FORM = [
     "hgemm_wgmma",
     "hgemm_wmma_v1",
     "hgemm_wmma_v2",
-    "hgemm_wmma_v5",
     "igemm_dp4a",
     "sgemm_v7",
     "splitk_gemm",

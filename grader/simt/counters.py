@@ -47,10 +47,13 @@ def count(launched: Launched) -> Counters:
     for site, row in zip(kernel.sites, launched.sites.tolist(), strict=True):
         _add_site(by_line[site.line], site, dict(zip(SITE_COUNTERS, row, strict=True)))
     lines = {line: derive(raw) for line, raw in sorted(by_line.items()) if line and any(raw.values())}
-    total = derive(_sum(by_line.values())) | {"launches": 1.0}
+    raw = _sum(by_line.values())
+    total = derive(raw) | {"launches": 1.0}
     # Only for a whole launch: the counters of a line that ends fetches include instructions of other lines.
     if fetching := total.get("fetching_instructions"):
         total["overlap"] = total.get("overlapped_instructions", 0.0) / fetching
+        if raw["_grouped"]:
+            total["groups_in_flight"] = raw["_grouped"] / fetching
     return Counters(total, lines)
 
 
@@ -105,6 +108,7 @@ def _add_site(raw: dict[str, int], site: Site, row: Mapping[str, int]) -> None:
         raw["_excess"] += row["wavefronts"] - row["ideal_wavefronts"]
     raw["overlapped_instructions"] += row["overlapped"]
     raw["fetching_instructions"] += row["fetching"]
+    raw["_grouped"] += row["grouped"]
     if not _is_counted(site):
         return
     space = site.space if site.space != "generic" else ("shared" if row["wavefronts"] else "global")

@@ -49,6 +49,7 @@ OF_OPERATIONS = (
     Column("wmma_instructions", "tensor", 1000, "products on the tensor cores"),
     Column("async_copy_bytes", "async bytes", 1000, "copied into shared memory without registers"),
     Column("overlap", "overlap", 0, "part of a warp's instructions while its next tile is on its way"),
+    Column("groups_in_flight", "in flight", 0, "groups of such copies, on average"),
     Column("occupancy", "occupancy", 0, "by registers and shared memory, on the simulated sm_80"),
     Column("registers", "registers", 0, "of a thread, there"),
 )

@@ -9,9 +9,9 @@ EXERCISE = Exercise(
     name="hgemm_wmma_v5",
     order=614,
     ladder="hgemm",
-    idea="tiles fetched ahead with cp.async, into padded rows; fragments, too",
+    idea="a ring of stages, fragments fetched ahead, an order of blocks",
     minutes=120,
-    after=("bank_conflicts", "hgemm_wmma_v2"),
+    after=("hgemm_wmma_v4",),
     paths=("gemm",),
     arrays=(
         Array("A", "float16", "m*k", values=GROWING),
@@ -38,29 +38,17 @@ EXERCISE = Exercise(
     target=Target(
         unit="fp16_tensor",
         ceiling="mma_f16",
-        reach=0.48,
+        reach=0.46,
         note="less than was aimed at: see docs/results/h200-gemm-limits.md",
     ),
     technique=(
+        # A ring of three stages has two groups in flight most of the time, counted from the first copy to the last wait.
+        # With two stages it is never more than one.
         Expect(
-            "excess_wavefronts",
-            at_most=0,
-            why="Rows of a tile begin at the same bank, so that the 8 rows of a block are fetched one after the other.",
-            hint="make each row of a tile in shared memory 8 halves longer; that length is the leading dimension",
-        ),
-        Expect(
-            "async_copy_bytes",
-            at_least=1,
-            per="2*m*k + 2*k*n",
-            why="Tiles go through registers on their way to shared memory: they cannot be fetched far ahead.",
-            hint="copy with cp_async16 or __pipeline_memcpy_async: global to shared memory, without waiting",
-        ),
-        Expect(
-            "overlap",
-            at_least=0.55,
-            why="A step waits for tiles that it has just asked for: nothing is computed while they are on their way.",
-            hint="ask for a later step's tiles before the products of this one; __pipeline_wait_prior(N) leaves the N "
-            "youngest groups in flight",
+            "groups_in_flight",
+            at_least=1.1,
+            why="At most one step's tiles are in flight: a fetch that takes longer than its products is waited for.",
+            hint="ask for tiles two steps or more ahead: a ring of three stages, __pipeline_wait_prior(STAGES - 2)",
         ),
     ),
     # Real values are uniform in [-1, 1): sums are near √k / 3, and a chain of k roundings errs by about eps·√k times

@@ -11,7 +11,7 @@
 #define STAGES 3  // steps whose tiles are in shared memory, or on their way there
 #define STRIP 8   // rows of tiles that blocks are numbered through, column by column
 #define WARPS ((BM / WM) * (BN / WN))
-#define PAD 0     // YOUR CODE: how many unused halves after each row of a tile?
+#define PAD 8     // unused halves after each row of a tile: 16 bytes
 #define STAGE (BM * (BK + PAD) + BK * (BN + PAD))  // halves of one stage: a tile of A and a tile of B
 
 // launch hgemm_wmma_v5(A, B, C, m, n, k): grid=cdiv(m, BM)*cdiv(n, BN) block=32*WARPS shared=STAGES*STAGE*2
@@ -72,7 +72,7 @@ struct Copier {
     {
 #pragma unroll
         for (int i = part * IN_PART; i < (part + 1) * IN_PART; ++i) {
-            // YOUR CODE: cp_async16(…) of chunk i, i * ROUND rows below the thread's first one, also in the tile.
+            cp_async16(tile + to + i * ROUND * (COLS + PAD) * sizeof(half), from, i * ROUND < rows_left);
             from += i + 1 < ROUNDS ? round_bytes : round_bytes + step_bytes;
         }
     }
@@ -87,9 +87,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     // Blocks that run at the same time should share rows of A and columns of B in L2: they are numbered through strips
     // of STRIP rows of tiles, column by column, so that 132 of them lie in a near square.
     int tiles_m = (m + BM - 1) / BM, tiles_n = (n + BN - 1) / BN;
-    int strip = blockIdx.x / (STRIP * tiles_n), in_strip = blockIdx.x % (STRIP * tiles_n);
-    int height = min(STRIP, tiles_m - strip * STRIP);
-    int row = (strip * STRIP + in_strip % height) * BM, col = in_strip / height * BN;
+    int row = blockIdx.x / tiles_n * BM;  // YOUR CODE: this is reading order. Number them through strips.
+    int col = blockIdx.x % tiles_n * BN;  // YOUR CODE: tiles_m says how high the last strip is.
     int warp = threadIdx.x / 32;
     int warp_row = warp / (BN / WN) * WM, warp_col = warp % (BN / WN) * WN;
 

@@ -3,7 +3,8 @@
 A fetch begins at a global load and ends at the first shared store of its value; or it begins at the first `cp.async` of
 a group and ends at the wait for this group (copies that arrive at an mbarrier: at its next successful test). The
 instructions strictly between are counted, each once for any number of fetches in flight; and, for comparison, all
-instructions of the warp up to the end of its last fetch.
+instructions of the warp up to the end of its last fetch. The instructions of each group of asynchronous copies are also
+added up, group by group: over the instructions that could overlap, they are the mean number of groups in flight.
 
 Which stores get their values from which loads is known at compile time (`grader.simt.engine.sites`). At run time a warp
 has a clock of its instructions, and the clock at the start of each fetch; kernels without fetches pay nothing.
@@ -70,23 +71,27 @@ def _store(e: BlockEmitter, slots: frozenset[int], position: int) -> None:
     _end(e, latest, position)
 
 
-def _end(e: BlockEmitter, began: Value, position: int) -> None:
-    """End a fetch at this instruction; ``began`` is the clock at its begin, 0 if there was none."""
+def _end(e: BlockEmitter, began: Value, position: int, *, groups: int = 0) -> None:
+    """End a fetch of so many groups at this instruction; ``began`` is the clock at its begin, 0 if there was none."""
     f = e.f
     site = f.const(I64, 8 * e.site() * len(SITE_COUNTERS))
-    f.call(_fetch_end(f.module), e.worker, e.warp, began, _now(e, position), site)
+    f.call(_fetch_end(f.module), e.worker, e.warp, began, _now(e, position), site, f.const(I32, groups))
 
 
-@generated("fetch_end", VOID, PTR, PTR, I32, I32, I64)
+@generated("fetch_end", VOID, PTR, PTR, I32, I32, I64, I32)
 def _fetch_end(module: ir.IRModule, f: Builder) -> None:
-    """fetch_end(worker, warp, began, now, site's counters): count the instructions since ``began``, each only once."""
-    worker, warp, began, now, site = f.args
+    """fetch_end(worker, warp, began, now, site's counters, groups): count the instructions since ``began``.
+
+    Those of earlier fetches, too, are not counted again, except for the groups, each of which counts for itself.
+    """
+    worker, warp, began, now, site, groups = f.args
     with f.if_(began.ne(0)):
         counted = WARP.load(f, warp, "counted")
         since = began.ugt(counted).select(began, counted)
         counters = f.at(WORKER.load(f, worker, "site_counters"), site)
         f.add_to(counters, 8 * SITE_COUNTERS.index("overlapped"), (now - since - 1).zext(I64))
         f.add_to(counters, 8 * SITE_COUNTERS.index("fetching"), (now - WARP.load(f, warp, "spanned")).zext(I64))
+        f.add_to(counters, 8 * SITE_COUNTERS.index("grouped"), ((now - began - 1) * groups).zext(I64))
         WARP.store(f, warp, "counted", now - 1)
         WARP.store(f, warp, "spanned", now)
 
@@ -125,7 +130,7 @@ def _end_groups(e: BlockEmitter, allowed: int, position: int) -> None:
     done = f.var(WARP.load(f, e.warp, "copy_waits"))
     commits = WARP.load(f, e.warp, "copy_commits")
     with f.while_(lambda: (done.get() + min(allowed, 1 << 30)).slt(commits)):
-        _end(e, WARP.load(f, e.warp, "copy_groups", done.get() & (COPY_GROUPS - 1)), position)
+        _end(e, WARP.load(f, e.warp, "copy_groups", done.get() & (COPY_GROUPS - 1)), position, groups=1)
         done.set(done.get() + 1)
     WARP.store(f, e.warp, "copy_waits", done.get())
 
@@ -147,7 +152,7 @@ def _test(e: BlockEmitter, op: Op, position: int) -> None:
         return
     with f.if_((e.read(result, "pred").as_mask() & e.mask).ne(0)):
         slot = _slot(e, op)
-        _end(e, WARP.load(f, e.warp, "copy_barriers", slot), position)
+        _end(e, WARP.load(f, e.warp, "copy_barriers", slot), position, groups=1)
         WARP.store(f, e.warp, "copy_barriers", 0, slot)
 
 

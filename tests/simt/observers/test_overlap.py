@@ -235,6 +235,12 @@ def test_a_tile_that_is_loaded_before_the_arithmetic_and_stored_after_it_overlap
     assert product(how).total["overlap"] > 0.6
 
 
+def test_two_stages_have_one_group_in_flight_and_loads_have_none() -> None:
+    assert 0.6 < product(TWO_GROUPS).total["groups_in_flight"] < 1.2
+    assert product(COPIES_AT_ONCE).total["groups_in_flight"] < 0.25
+    assert "groups_in_flight" not in product(THROUGH_REGISTERS).total
+
+
 def test_warps_that_fetch_nothing_do_not_count() -> None:
     total = product(HALF_OF_THE_WARPS_FETCH).total
     assert total["fetching_instructions"] < 0.6 * total["instructions"]
