@@ -42,7 +42,7 @@ EXERCISE = Exercise(
         note="less than was aimed at: see docs/results/h200-gemm-limits.md",
     ),
     technique=(
-        # A ring of three stages has two groups in flight most of the time, counted from the first copy to the last wait.
+        # A ring of three stages has two groups in flight most of the time, from the first copy to the last wait.
         # With two stages it is never more than one.
         Expect(
             "groups_in_flight",
