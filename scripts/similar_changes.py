@@ -36,15 +36,17 @@ def uncommented(source: str) -> str:
 
 
 def renamed(source: str, random: Random) -> str:
-    """Every variable, parameter, helper and constant has another name."""
+    """Every variable, parameter, helper and constant has another name; launch lines name arrays, which stay."""
     names = {name for match in _DECLARED.finditer(_COMMENT.sub("", source)) for name in match.groups()}
-    names |= {name for match in _MACRO.finditer(source) for name in match.groups() if name}
+    constants = {name for match in _MACRO.finditer(source) for name in match.groups() if name}
     members = set(re.findall(r"(?:\.|->)\s*([A-Za-z_]\w*)", source))
     kernels = set(re.findall(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)", source))
-    for name in sorted(names - {*_LEFT, "operator"} - members - kernels):
+    lines = source.splitlines()
+    for name in sorted((names | constants) - {*_LEFT, "operator"} - members - kernels):
         new = f"{random.choice(_WORDS)}{random.choice(_WORDS).title()}{random.randrange(10)}"
-        source = re.sub(rf"(?<![.\w\"]){name}\b(?!\"|\s*::)", new, source)
-    return source
+        word = re.compile(rf"(?<![.\w\"]){name}\b(?!\"|\s*::)")
+        lines = [word.sub(new, line) if name in constants or line[:2] != "//" else line for line in lines]
+    return "\n".join(lines) + "\n"
 
 
 def reformatted(source: str, random: Random) -> str:

@@ -314,8 +314,9 @@ this page.
 
 {pairs} pairs of answers to the same exercise were made with fixed seeds. The copies are solutions of the course,
 kernels of `tests/simt/corpus/variants` and answers of `scripts/similar_answers`, each changed in one of ten ways; all
-compile. The others are answers that were written independently. The numbers that decide were chosen on {first} pairs;
-everything below is about the other {second}, which share no answer with them: {copies} copies, {independent}
+compile. The others are answers that were written independently. The numbers that decide were chosen on the first
+half, {first} pairs today; everything below is about the
+other {second}, which share no answer with them: {copies} copies, {independent}
 independent pairs.
 
 **Precision {precision:.2f}, recall {recall:.2f}**: the share of copies among the pairs that are shown, and the share of
@@ -364,7 +365,8 @@ The size is the number of fingerprints of the smaller answer that are not in wha
 | PTX | {ptx.gram} | {ptx.window} | {ptx.least} | {ptx.evidence:g} |
 
 `--choose` tries these on the first half: first no independent pair is to be shown, then as many copies as possible,
-then the most careful numbers. The corpus's answers all add up an array, and many are built on the same tree of
+then the most careful numbers. They were chosen once, when the course had fewer answers; several combinations are within
+two copies of one another. The corpus's answers all add up an array, and many are built on the same tree of
 additions. That makes them a hard test of precision, and a narrow one: one task, one author.
 """
 

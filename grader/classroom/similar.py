@@ -29,7 +29,8 @@ from grader.classroom.records import SharedLines, SimilarPair
 from grader.compile.lexical import Lines, without_comments
 from grader.frozen import dataclass
 
-MOST_TOKENS = 40_000  # of a submission; the rest is not compared
+MOST_TOKENS = 6_000  # of a submission; the rest is not compared. The longest solution of the course has 1700
+WITH_LINES = 200  # closest pairs of an exercise whose shared lines are looked for
 MOST_PLACES = 8  # of one k-gram in a file, when shared lines are looked for
 LEAST = 10  # fingerprints of a submission; with fewer it is too small to compare
 PRIOR = 10  # students who are assumed beside those of the class, so that a class of three has rare fingerprints, too
@@ -194,14 +195,17 @@ class Compared:
 
 
 def compared(exercise: str, works: Sequence[Work], given: frozenset[int], kind: Kind) -> Compared:
-    """Compare every two submissions of different students."""
+    """Compare every two submissions of different students; of two students' pairs the closest is kept."""
     prints = {work.key: fingerprints(work.tokens, kind, given) for work in works}
-    pairs = []
+    close: dict[frozenset[str], tuple[float, Work, Work]] = {}
     for a, b, part, shared in scores(works, prints):
-        if part >= kind.least and shared >= kind.evidence:
-            lines = shared_lines(a.tokens, b.tokens, given, kind)
-            pairs.append(SimilarPair(exercise, a.key, b.key, round(part, 4), lines, kind.name))
-    pairs.sort(key=lambda pair: -pair.similarity)
+        both = frozenset((a.student, b.student))
+        if part >= kind.least and shared >= kind.evidence and (both not in close or part > close[both][0]):
+            close[both] = part, a, b
+    pairs: list[SimilarPair] = []
+    for part, a, b in sorted(close.values(), key=lambda one: -one[0]):
+        lines = shared_lines(a.tokens, b.tokens, given, kind) if len(pairs) < WITH_LINES else ()
+        pairs.append(SimilarPair(exercise, a.key, b.key, round(part, 4), lines, kind.name))
     return Compared(tuple(pairs), tuple(work.key for work in works if len(prints[work.key]) < LEAST))
 
 
