@@ -40,6 +40,8 @@ INSTALL = "`pip install 'warpgrade[class]'` installs it"
 CONNECT_S = 20.0
 LOOK_S = 1.0  # between two looks at the number of workers
 GPU = "GPU"  # the name of the resource
+# TLS with a key of this run alone, for which dask needs `cryptography`: who reaches a scheduler can run code.
+SECURE: Mapping[str, Any] = {"security": True, "protocol": "tls://"}
 PAGES = "127.0.0.1:0"  # where a scheduler shows its pages: any free port, to this machine alone
 
 
@@ -171,13 +173,8 @@ class DaskEngine(Engine):
 
 def require_dask(option: str) -> None:
     """Raise Unsupported, with how to install it, where the extra is missing."""
-    if any(find_spec(name) is None for name in ("distributed", "dask_jobqueue")):
+    if any(find_spec(name) is None for name in ("distributed", "dask_jobqueue", "cryptography")):
         raise Unsupported(f"{option} needs dask.distributed, which is not installed", hint=INSTALL)
-
-
-def _security() -> dict[str, Any]:
-    """TLS with a key of this run alone, where the package for keys is installed: who reaches a scheduler runs code."""
-    return {"security": True, "protocol": "tls://"} if find_spec("cryptography") else {}
 
 
 def _folder() -> str:
@@ -205,7 +202,7 @@ def on_this_machine(workers: int, gpus: Sequence[str]) -> DaskEngine:
         cluster = LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=PAGES,
             memory_limit=0, silence_logs=logging.CRITICAL, resources={GPU: 1} if gpus else None,
-            local_directory=_folder(), preload=[__name__], **_security(),
+            local_directory=_folder(), preload=[__name__], **SECURE,
         )  # fmt: skip
         return _engine(cluster, opening, "dask here", wants_gpus=bool(gpus), gpus=gpus[:workers])
 
@@ -294,7 +291,7 @@ class SlurmTemplate:
             "shared_temp_directory": folder,
             "scheduler_options": {"dashboard_address": PAGES},
             "silence_logs": logging.CRITICAL,
-            **_security(),
+            **SECURE,
         }
 
 
