@@ -63,7 +63,7 @@ for what, word, *edits in (
 
 for exercise, what, *edits in (
     ("saxpy_grid_stride", "one element in 4096", ("alpha * u[k] + v[k];", "i > 1 << 22 && i % 4096 == 0 ? 0.0f : alpha * u[k] + v[k];")),
-    ("coalescing_offset", "a row less", ("    int start = blockIdx.x * cols;\n", "    int start = blockIdx.x * cols;\n    if (blockIdx.x == 30000)\n        return;\n")),
+    ("coalescing_offset", "a row less", ("    int start = blockIdx.y * cols;\n", "    int start = blockIdx.y * cols;\n    if (blockIdx.y == 30000)\n        return;\n")),
     ("aos_to_soa", "two fields exchanged at the end", ("planes[n + i] = p.y;", "planes[n + i] = i > 1 << 25 ? p.z : p.y;")),
     ("coalescing_stride", "another offset", ("gain * value[k] + offset;", "gain * value[k] + (n > 1 << 21 ? 0.0f : offset);")),
     ("elementwise_pack", "no negative sums at the end", ("__hadd2(u.pair[k], v.pair[k])", "__hadd2(u.pair[k], i > 1 << 25 ? __habs2(v.pair[k]) : v.pair[k])")),

@@ -1,5 +1,5 @@
 // expect: technique
-// The first thread has the row's first element, wherever it lies: 5 sectors a request in 7 of 8 rows.
+// Float by float, and thread 0 has the row's first element, wherever it lies: 5 sectors a request in 7 of 8 rows.
 
 // launch remove_drift(x, out, slope, cols): grid=rows block=256
 
