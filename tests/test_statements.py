@@ -64,8 +64,6 @@ NOT_YET_IN_THE_FORM = [
     "cooperative_grid",
     "hgemm_mma",
     "hgemm_wgmma",
-    "hgemm_wmma_v1",
-    "hgemm_wmma_v2",
     "igemm_dp4a",
     "sgemm_v7",
     "splitk_gemm",
