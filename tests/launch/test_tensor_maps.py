@@ -13,12 +13,13 @@ import pytest
 
 from grader.backends.base import Buffer, CaseRun
 from grader.backends.gpu.cuda import _ENCODE, encode
-from grader.backends.plans import from_json, resolve
+from grader.backends.plans import resolve
 from grader.backends.sim.session import case_request
 from grader.compile import Entry, Parameter, Program, compile_source
 from grader.errors import SubmissionError, Unsupported
 from grader.exercise import Array, Exercise
 from grader.launch import DeviceLimits, LaunchPlan, TensorMap, parse_launches, resolve_launches
+from grader.reading import from_json
 from grader.verdict import Diagnostic
 
 EXERCISE = Exercise(
