@@ -1,80 +1,31 @@
-"""``grade interview``: an exercise against the clock, then questions, one at a time; at the end a report.
+"""``grade interview``: choosing an exercise, preparing an interview for somebody else, reviewing one.
 
-    code ──d, or its time is over──▶ questions ──all asked, or the time is over──▶ report
-
-Each event is in the session's file before the next begins, so that a session goes on where it was when its terminal is
-closed; the clock runs on. The clock and the keyboard are parameters, for tests.
+`grader.cli.sitting` holds it.
 """
 
 from __future__ import annotations
 
-import select
-import shutil
-import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from secrets import randbits
-from typing import Literal, Protocol
 
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import Catalog, is_number
 from grader.catalog.paths import find_path
-from grader.catalog.statements import task_in
-from grader.catalog.variants import entry_with
-from grader.cli.course import files_of, find, load, shown_statement, to_edit
-from grader.cli.quiz import not_a_number
+from grader.cli.course import find, load
+from grader.cli.sitting import Sitting, TypedLines, graded_by, print_report
 from grader.errors import UsageError
 from grader.frozen import dataclass
-from grader.output import print_line, print_text, say, screen
-from grader.practice.follow_up import FollowUp, follow_ups
-from grader.practice.history import gradable_here, hints_seen, key_of, passed_names
-from grader.practice.interview import MAX_BYTES, Answer, Interview, attempt_of, interview_in, interview_text
-from grader.practice.questions import generators_of, questions_of
-from grader.render.interview import changes_text, clock, interview_report
-from grader.text import listed
-from grader.verdict import SEED_BITS, Verdict
+from grader.output import print_text, say
+from grader.practice.history import gradable_here, key_of, passed_names
+from grader.practice.interview import MAX_BYTES, Interview, interview_in, interview_text
+from grader.render.interview import changes_text
+from grader.verdict import SEED_BITS
 
 MINUTES = 45.0
 SUFFIX = ".json"
-KEYS = """
-  Enter  grade your file
-  s      show the task again
-  d      done: go on to the questions
-  q      leave; `grade interview {file}` goes on, and the clock runs on
-  ?      this list"""
-
-Graded = Callable[[CourseExercise, Path, int], Verdict]
-"""Grades a file with a seed."""
-
-
-class TimeOver(Exception):
-    """Raised when no line was typed in time."""
-
-
-class Keyboard(Protocol):
-    """Where typed lines come from."""
-
-    def line(self, prompt: str, seconds: float) -> str | None:
-        """The next line; None at the end of the input. Raises TimeOver after ``seconds`` without one."""
-
-
-class TypedLines:
-    """The lines of standard input."""
-
-    def line(self, prompt: str, seconds: float) -> str | None:
-        print_text(prompt)
-        if sys.stdin.isatty() and not select.select([sys.stdin], [], [], max(0.0, seconds))[0]:
-            print_text("\n")
-            raise TimeOver
-        text = sys.stdin.readline()
-        return text.rstrip("\n") if text else None
-
-
-# --------------------------------------------------------------------------------------------------------- the command
 
 
 def interview(
@@ -166,17 +117,12 @@ def _prepare(file: Path, session: Interview) -> int:
 def _review(session: Interview, catalog: Catalog, *, no_color: bool) -> int:
     """Print the report, and the code from attempt to attempt."""
     entry = next((entry for entry in catalog.exercises if entry.name == session.exercise), None)
-    _print_report(session, entry, no_color=no_color)
+    print_report(session, entry, no_color=no_color)
     if session.attempts:
         print_text("\n" + changes_text(session))
     if session.prepared:
         say("The file was in the candidate's hands: to be sure of a verdict, grade the code yourself.")
     return 0
-
-
-def _print_report(session: Interview, entry: CourseExercise | None, *, no_color: bool) -> None:
-    shown, idea = screen(no_color=no_color), "" if entry is None else entry.exercise.idea
-    print_text(interview_report(session, idea, width=shown.width, color=shown.color, unicode=shown.unicode))
 
 
 def read_session(file: Path) -> Interview:
@@ -201,253 +147,3 @@ def _unused(file: Path) -> Path:
     if free is None:
         raise UsageError("this folder has a thousand interviews", code="exists", hint="go to another folder")
     return free
-
-
-def graded_by(backend: str, device: int) -> Graded:
-    """How an attempt is graded."""
-
-    def graded(entry: CourseExercise, path: Path, seed: int) -> Verdict:
-        from grader.grading.grade import grade
-        from grader.grading.services import Hardware, Task
-        from grader.output import waiting
-
-        request = Hardware.found(backend, device).request(Task(entry, path), seed=seed)
-        with waiting(entry.name) as show_step:
-            return grade(replace(request, tell=show_step))
-
-    return graded
-
-
-# --------------------------------------------------------------------------------------------------------- the session
-
-
-@dataclass(frozen=True)
-class Left:
-    """The seconds that are left for the code, and for everything; not less than 0."""
-
-    code: float
-    all: float
-
-
-class Sitting:
-    """One session, from where its file is to its report."""
-
-    def __init__(
-        self, catalog: Catalog, session: Interview, file: Path, keyboard: Keyboard, now: Callable[[], float],
-        grade_one: Graded, *, no_color: bool = False,
-    ) -> None:  # fmt: skip
-        self.catalog, self.session, self.file, self.keyboard, self.now = catalog, session, file, keyboard, now
-        plain = catalog.find(session.exercise)
-        self.entry = entry_with(plain, session.variant) if session.variant else plain
-        self.grade_one, self.no_color = grade_one, no_color
-        self.folder = file.with_suffix("")
-        self._hints_before = hints_seen(self.entry)
-
-    @property
-    def at_s(self) -> float:
-        """Seconds since the session began."""
-        return max(0.0, self.now() - (self.session.started or self._time()).timestamp())
-
-    @property
-    def left(self) -> Left:
-        return Left(max(0.0, self.session.code_seconds - self.at_s), max(0.0, self.session.seconds - self.at_s))
-
-    def hold(self) -> int:
-        """Everything that is still to be done; 0 if the exercise was passed, else 1."""
-        if self.session.ended:
-            say("This interview is over. Its report:")
-            return self._report()
-        self._open()
-        if (self.session.code_ended_s is None and not self._code()) or not self._questions():
-            say(f"The clock runs on: `grade interview {self.file}` goes on with it.")
-            return 1
-        self._keep(
-            replace(self.session, ended=self._time(), hints_read=max(0, hints_seen(self.entry) - self._hints_before))
-        )
-        return self._report()
-
-    def _keep(self, session: Interview) -> None:
-        """What the session is now, in its file. Raises UsageError where that cannot be written."""
-        part = self.file.with_name(f"{self.file.name}.part")
-        try:
-            part.write_text(interview_text(session), encoding="utf-8")
-            part.replace(self.file)
-        except OSError as error:
-            raise UsageError(f"cannot write {self.file}: {error.strerror}", code="cannot_write") from None
-        self.session = session
-
-    def _time(self) -> datetime:
-        return datetime.fromtimestamp(self.now(), UTC)
-
-    # ------------------------------------------------------------------------------------------------ the beginning
-
-    def _open(self) -> None:
-        """Begin, or go on: the files, the task, the time."""
-        if self.session.started:
-            self._keep(replace(self.session, interruptions=(*self.session.interruptions, self.at_s)))
-            say(f"The interview goes on; the clock ran on. {self._times()}")
-        else:
-            self._copy_stubs()
-            self._keep(replace(self.session, started=self._time()))
-            self._show_task()
-            say(
-                f"An interview of {self.session.minutes:g} minutes, with no hints and no solution. {self._times()} "
-                "Grade as often as you want."
-            )
-        if self.session.code_ended_s is None:
-            say(f"Write your code in {listed(map(str, self._paths()))}, where it says YOUR CODE.")
-            print_line(KEYS.format(file=self.file).lstrip("\n"))
-
-    def _copy_stubs(self) -> None:
-        """The stub, and a host exercise's Python file, in a folder of the session's own."""
-        try:
-            self.folder.mkdir()
-            for path in files_of(self.entry):
-                shutil.copyfile(path, self.folder / path.name)
-        except OSError as error:
-            hint = f"{self.folder} is for this session's files: give it another name, or go to another folder"
-            raise UsageError(f"cannot make {self.folder}: {error.strerror}", code="exists", hint=hint) from None
-
-    def _paths(self) -> list[Path]:
-        return [self.folder / path.name for path in to_edit(self.entry)]
-
-    def _times(self) -> str:
-        left = self.left
-        if self.session.code_ended_s is not None:
-            return f"{clock(left.all)} left."
-        return f"{clock(left.code)} for the code, then {clock(left.all - left.code)} for questions."
-
-    def _show_task(self) -> None:
-        text = self.entry.statement.read_text(encoding="utf-8", errors="replace")
-        print_text(shown_statement(task_in(text), no_color=self.no_color) + "\n")
-
-    # ----------------------------------------------------------------------------------------------------- the code
-
-    def _code(self) -> bool:
-        """Grade until the candidate is done or the time for the code is over; False if they leave."""
-        while (left := self.left.code) > 0:
-            try:
-                line = self.keyboard.line(f"[{clock(left)} for the code] Enter, s, d, q or ? > ", left)
-            except TimeOver:
-                break
-            key = "q" if line is None else line.strip().casefold()[:1]
-            if key == "q":
-                return False
-            if key == "d":
-                break
-            if key == "s":
-                self._show_task()
-            elif key == "":
-                self._grade()
-            else:
-                print_line(KEYS.format(file=self.file).lstrip("\n"))
-        over = self.left.code <= 0
-        self._keep(replace(self.session, code_ended_s=self.at_s))
-        say(("The time for the code is over. " if over else "") + f"Now the questions; {self._times()}")
-        return True
-
-    def _grade(self) -> None:
-        """Grade the files as they are now, and log it. An attempt counts if it began in time."""
-        from grader.render.terminal import to_terminal
-
-        at_s, path = self.at_s, self.folder / self.entry.stub.name
-        if not path.is_file():
-            say(f"There is no {path}: it is the file that is graded.")
-            return
-        texts = {one.name: _text_of(self.folder / one.name) for one in files_of(self.entry)}
-        verdict = without_hints(self.grade_one(self.entry, path, self.session.seed))
-        self._keep(replace(self.session, attempts=(*self.session.attempts, attempt_of(verdict, at_s, texts))))
-        shown = screen(no_color=self.no_color)
-        print_text(
-            to_terminal(
-                verdict, texts[path.name], beside=texts, width=shown.width, color=shown.color, unicode=shown.unicode
-            )
-        )
-
-    # ------------------------------------------------------------------------------------------------ the questions
-
-    def _questions(self) -> bool:
-        """Ask what was not asked yet, as long as there is time; False if the candidate leaves."""
-        asked = self._follow_ups()
-        for number, question in enumerate(asked, start=1):
-            if number <= len(self.session.answers):
-                continue
-            if self.left.all <= 0:
-                say(f"The time is over; {len(asked) - number + 1} of {len(asked)} questions were not asked.")
-                return True
-            at_s = self.at_s
-            print_text("\n" + shown_statement(f"**{number} of {len(asked)}.** {question.text}", no_color=self.no_color))
-            typed = self._typed(question)
-            if typed is None:
-                return False
-            self._keep(replace(self.session, answers=(*self.session.answers, self._answer(question, typed, at_s))))
-        return True
-
-    def _typed(self, question: FollowUp) -> str | None:
-        """The typed answer; "" when the time is over, None at the end of the input. No number: it is asked again."""
-        while True:
-            try:
-                line = self.keyboard.line(f"\n[{clock(self.left.all)}] your answer > ", self.left.all)
-            except TimeOver:
-                say("The time is over.")
-                return ""
-            typed = None if line is None else line.strip()
-            if not typed or question.number is None or question.number.is_right(typed) is not None:
-                return typed
-            say(f"{not_a_number(question.number)}.")
-
-    def _follow_ups(self) -> Sequence[FollowUp]:
-        ladder = self.catalog.ladder(self.entry)
-        later = ladder[[one.name for one in ladder].index(self.entry.name) + 1 :]
-        return follow_ups(
-            self.entry, self.session.attempts, questions_of(self.entry), generators_of(self.entry),
-            next(iter(later), None), self.session.seed,
-        )  # fmt: skip
-
-    def _answer(self, question: FollowUp, typed: str, at_s: float) -> Answer:
-        """The answer for the log. The candidate sees the model answer at once, unless an interviewer will review it."""
-        right = question.is_right(typed)
-        answer = Answer(
-            at_s, self.at_s - at_s, question.text, typed, question.model, question.listens_for, right
-        )  # fmt: skip
-        if self.session.prepared:
-            return answer
-        verdict = {True: "Right. ", False: "Not right. ", None: "A good answer: "}[right]
-        print_text("\n" + shown_statement(f"{verdict}{question.model}", no_color=self.no_color))
-        if question.listens_for:
-            say(f"An interviewer listens for: {question.listens_for}")
-        return answer if right is not None else replace(answer, judged=self._own_view())
-
-    def _own_view(self) -> Literal["", "missed", "partly", "well"]:
-        """What the candidate thinks of an answer that no program can judge."""
-        try:
-            line = self.keyboard.line("\nYour answer: 1 missed it, 2 had a part of it, 3 had it > ", self.left.all)
-        except TimeOver:
-            return ""
-        views: dict[str, Literal["missed", "partly", "well"]] = {"1": "missed", "2": "partly", "3": "well"}
-        return views.get((line or "").strip()[:1], "")
-
-    # --------------------------------------------------------------------------------------------------- the report
-
-    def _report(self) -> int:
-        if self.session.prepared:
-            say(f"That was the interview. Send {self.file} to your interviewer.")
-        else:
-            print_text("\n")
-            _print_report(self.session, self.entry, no_color=self.no_color)
-            say(f"`grade interview --review {self.file}` shows it again, with your code from attempt to attempt.")
-        best = self.session.best
-        return 0 if best is not None and best.passed else 1
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def without_hints(verdict: Verdict) -> Verdict:
-    """The verdict as an interviewer would give it: what is wrong and where, and not what to do about it."""
-    found = tuple(replace(one, hint="") for one in verdict.diagnostics)
-    return replace(verdict, next_step="", diagnostics=found)

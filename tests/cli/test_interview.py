@@ -12,7 +12,8 @@ from random import Random
 import pytest
 
 from grader.catalog.exercises import Catalog, load_catalog
-from grader.cli.interview import Sitting, TimeOver, TypedLines, chosen, graded_by, read_session
+from grader.cli.interview import chosen, read_session
+from grader.cli.sitting import Sitting, TimeOver, TypedLines, graded_by
 from grader.errors import UsageError
 from grader.exercise import Variant
 from grader.practice.history import key_of, progress
