@@ -213,7 +213,7 @@ attempts = {a.attempts}
 # (the case's sizes and the kind of failure) or "verdict" (nothing but the verdict).
 hidden = "{a.hidden}"
 
-# true: an exercise that has parameters (element type, operation, layout …) gets values of its own for each student.
+# true: each student gets a form of their own of an exercise that has variants; `grade show NAME` lists them.
 variants = {variants}
 
 # Submissions after the deadline.

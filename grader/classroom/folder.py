@@ -76,7 +76,7 @@ def read_class(folder: Path, courses: Sequence[Path] = ()) -> ClassRecord:
         assignment=assignment.read_assignment(folder, courses),
         roster=roster.read_roster(folder / roster.FILE).students,
         submissions=submissions.read_submissions(folder),
-        similar=tuple(pair for one in similar_store.read_compared(folder) for pair in one.pairs),
+        similar=tuple(pair for one in similar_store.read_compared(folder) for pair in one.all_pairs),
     )
 
 

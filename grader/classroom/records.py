@@ -148,8 +148,11 @@ class SimilarPair:
 
 @dataclass(frozen=True)
 class ComparedExercise:
-    """The comparison of all submissions of one exercise. ``too_small`` are the keys of those that were not compared:
-    too little is left of them without what was handed out.
+    """The comparison of all submissions of one exercise.
+
+    ``too_small`` are the keys of those that were not compared: too little is left of them without what was handed out.
+    ``identical`` are groups of the same text, by different students, however small; of a group only the first is in
+    ``pairs``.
     """
 
     exercise: str
@@ -157,6 +160,13 @@ class ComparedExercise:
     submissions: int
     too_small: tuple[str, ...]
     pairs: tuple[SimilarPair, ...]
+    identical: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def all_pairs(self) -> tuple[SimilarPair, ...]:
+        """Identical files first, each with the first one of its group; then ``pairs``."""
+        same = [SimilarPair(self.exercise, group[0], key, 1.0) for group in self.identical for key in group[1:]]
+        return (*same, *self.pairs)
 
 
 @dataclass(frozen=True)

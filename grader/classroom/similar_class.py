@@ -7,7 +7,7 @@ Landlock no submission of a class is compiled: then only tokens are compared.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from os import cpu_count
@@ -61,9 +61,19 @@ def compare_exercise(
         pairs += found.pairs
         small &= set(found.too_small)
     too_small = tuple(one.key for one in submitted if one.key in small)
-    return ComparedExercise(
-        entry.name, len(set(student_of.values())), len(submitted), too_small, closest(pairs, student_of)
-    )
+    groups = identical(submitted, {stub_text(entry)})
+    repeated = {key for group in groups for key in group[1:]}
+    pairs = [pair for pair in pairs if not {pair.first, pair.second} & repeated]
+    students = len(set(student_of.values()))
+    return ComparedExercise(entry.name, students, len(submitted), too_small, closest(pairs, student_of), groups)
+
+
+def identical(submitted: Sequence[SubmittedText], handed_out: Collection[str]) -> tuple[tuple[str, ...], ...]:
+    """Groups of the same text by different students; a text that was handed out is no group."""
+    groups: dict[str, dict[str, str]] = {}  # the keys by student, by text
+    for one in submitted:
+        groups.setdefault(one.text, {}).setdefault(one.submission.student, one.key)
+    return tuple(tuple(keys.values()) for text, keys in groups.items() if len(keys) > 1 and text not in handed_out)
 
 
 def texts_of(

@@ -2,7 +2,8 @@
 
     {"schema": "warpgrade/similar/1", "exercises": [
         {"exercise": "saxpy_grid_stride", "students": 31, "submissions": 40, "too_small": [key…], "pairs": [
-            {"first": key, "second": key, "similarity": 0.97, "by": "tokens", "shared": [{"first": [9, 20], …}]}]}]}
+            {"exercise": …, "first": key, "second": key, "similarity": 0.97, "by": "tokens",
+             "shared": [{"first": [9, 20], …}]}], "identical": [[key, key, key]]}]}
 
 A key is `ClassSubmission.key`; lines are those of the .cu, of a host exercise those of its Python file.
 """
@@ -11,11 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from grader.classroom.records import ComparedExercise, SharedLines, SimilarPair
+from grader.classroom.records import ComparedExercise
 from grader.errors import UsageError
+from grader.reading import from_json
 
 FILE = "similar.json"
 SCHEMA = "warpgrade/similar/1"
@@ -28,7 +31,7 @@ def read_compared(folder: Path) -> tuple[ComparedExercise, ...]:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
             raise ValueError(f"its schema is {document['schema']!r}, and not {SCHEMA!r}")
-        return tuple(_compared(entry) for entry in document["exercises"])
+        return from_json(tuple[ComparedExercise, ...], document["exercises"])
     except FileNotFoundError:
         return ()
     except OSError as error:
@@ -40,46 +43,4 @@ def read_compared(folder: Path) -> tuple[ComparedExercise, ...]:
 
 def document(compared: Iterable[ComparedExercise]) -> Mapping[str, Any]:
     """The content of the file, and of ``--json``."""
-    exercises = [
-        {
-            "exercise": one.exercise,
-            "students": one.students,
-            "submissions": one.submissions,
-            "too_small": list(one.too_small),
-            "pairs": [_pair(pair) for pair in one.pairs],
-        }
-        for one in compared
-    ]
-    return {"schema": SCHEMA, "exercises": exercises}
-
-
-def _pair(pair: SimilarPair) -> Mapping[str, Any]:
-    return {
-        "first": pair.first,
-        "second": pair.second,
-        "similarity": pair.similarity,
-        "by": pair.by,
-        "shared": [{"first": list(one.first), "second": list(one.second)} for one in pair.shared],
-    }
-
-
-def _compared(entry: Mapping[str, Any]) -> ComparedExercise:
-    name = str(entry["exercise"])
-    pairs = tuple(
-        SimilarPair(
-            name,
-            str(pair["first"]),
-            str(pair["second"]),
-            float(pair["similarity"]),
-            tuple(SharedLines(_range(one["first"]), _range(one["second"])) for one in pair["shared"]),
-            "ptx" if pair["by"] == "ptx" else "tokens",
-        )
-        for pair in entry["pairs"]
-    )
-    too_small = tuple(map(str, entry["too_small"]))
-    return ComparedExercise(name, int(entry["students"]), int(entry["submissions"]), too_small, pairs)
-
-
-def _range(lines: list[int]) -> tuple[int, int]:
-    first, last = map(int, lines)
-    return first, last
+    return {"schema": SCHEMA, "exercises": [asdict(one) for one in compared]}

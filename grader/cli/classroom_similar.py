@@ -14,7 +14,7 @@ from grader.cli.course import find, load
 from grader.errors import UsageError
 from grader.output import print_json, print_line, say, waiting, write_file
 from grader.render.json import dumps
-from grader.text import counted, percent, safe
+from grader.text import counted, listed, percent, safe
 
 SHOWN = 10  # pairs of an exercise in the terminal
 NO_LANDLOCK = (
@@ -92,6 +92,8 @@ def _print(record: ClassRecord, one: ComparedExercise) -> None:
         from grader.render.classroom.similar import too_small_words
 
         print_line(f"  {too_small_words(one)}")
+    for group in one.identical:
+        print_line(f"  the same file: {listed(safe(names[key]) for key in group)}")
     if compared > 1:
         print_line(f"  {counted(len(one.pairs), 'pair')} of students with similar files{':' if one.pairs else ''}")
     for pair in one.pairs[:SHOWN]:

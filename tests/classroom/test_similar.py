@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -23,6 +24,7 @@ from grader.classroom.similar import (
     source_tokens,
     weights_of,
 )
+from grader.classroom.similar_class import SubmittedText, identical
 from grader.classroom.submissions import write_submissions
 from grader.compile.toolchain import find_toolchain
 
@@ -127,6 +129,13 @@ def test_small_submissions_are_named_and_not_compared() -> None:
     assert compared("k", works(ada=small, bob=small), frozenset(), TOKENS).too_small == ("ada", "bob")
 
 
+def test_the_same_file_of_several_students_is_one_group_and_what_was_handed_out_is_none(tmp_path) -> None:
+    texts = [(name, text) for text in ("same", "stub") for name in ("ada", "bob", "eve")] + [("kim", "other")]
+    made = [SubmittedText(submitted(tmp_path, name, text), text) for name, text in texts]
+    twice = SubmittedText(replace(made[0].submission, number=2), "same")
+    assert identical([*made, twice], {"stub"}) == (tuple(one.key for one in made[:3]),)
+
+
 def test_what_many_students_have_weighs_less() -> None:
     class_of_three = works(ada=ONLINE, bob=ONLINE, kim=WARPS)
     prints = {work.key: fingerprints(work.tokens, TOKENS) for work in class_of_three}
@@ -179,15 +188,18 @@ def test_the_command_finds_copies_by_tokens_and_by_ptx_and_writes_the_page(run, 
     assert pairs == {("ada", "bob"): "tokens", ("kim", "lee"): "ptx"}
     assert [key.split("/")[0] for key in softmax["too_small"]] == ["<b>eve"]
     assert len(vector_add["too_small"]) == vector_add["submissions"] == 2
+    assert [[key.split("/")[0] for key in group] for group in vector_add["identical"]] == [["ada", "bob"]]
     assert {(pair.exercise, pair.by) for pair in read_class(folder).similar} == {
-        ("softmax_v1", "tokens"), ("softmax_v1", "ptx"),
+        ("softmax_v1", "tokens"), ("softmax_v1", "ptx"), ("vector_add", "tokens"),
     }  # fmt: skip
     page = (folder / "report/similar.html").read_text()
     assert "Week &lt;5&gt;" in page
     assert "<script" not in page
     assert "struct Pair" in page
+    assert "<b>The same file</b>, byte for byte: ada and bob." in page
     code, out, _ = run("class", "similar", folder, "--exercise", "vector_add")
     assert code == 0
     assert "all too small to compare" in out
+    assert "the same file: ada and bob" in out
     assert "Close is not copied" in out
-    assert len(read_class(folder).similar) == 2  # what is known of the other exercise stays
+    assert len(read_class(folder).similar) == 3  # what is known of the other exercise stays

@@ -14,7 +14,7 @@ from grader.frozen import dataclass
 from grader.render.classroom.names import shown_name
 from grader.render.html import environment
 from grader.render.source import GAP, lines_around, source_lines
-from grader.text import counted, cut, percent
+from grader.text import counted, cut, listed, percent
 
 PAIRS_SHOWN = 40
 LINES_SHOWN = 400  # of a file
@@ -50,7 +50,7 @@ def similar_page(title: str, compared: Sequence[ComparedExercise], texts: Mappin
     return environment().get_template("class_similar.html.j2").render(
         title=f"{cut(title, 40)} · similar submissions",
         heading=title,
-        exercises=[(one, _words(one), [*_pairs(one, texts)]) for one in compared],
+        exercises=[(one, _words(one), _identical(one, texts), _pairs(one, texts)) for one in compared],
         percent=percent, name=shown_name, GAP=GAP,
         pairs_shown=PAIRS_SHOWN,
     )  # fmt: skip
@@ -59,6 +59,12 @@ def similar_page(title: str, compared: Sequence[ComparedExercise], texts: Mappin
 def _words(one: ComparedExercise) -> str:
     words = f"{counted(one.submissions, 'submission')} of {counted(one.students, 'student')}"
     return f"{words}; {too_small_words(one)}" if one.too_small else words
+
+
+def _identical(one: ComparedExercise, texts: Mapping[str, ComparedText]) -> list[str]:
+    """Who submitted the same file: names, for each group."""
+    groups = ([shown_name(texts[key].student) for key in group if key in texts] for group in one.identical)
+    return [listed(names) for names in groups if len(names) > 1]
 
 
 def too_small_words(one: ComparedExercise) -> str:
