@@ -24,7 +24,7 @@ from grader.expressions import did_you_mean
 from grader.frozen import dataclass
 from grader.output import print_json, print_line, print_text, say, write_file
 from grader.render.classroom.tables import Exported, LeftOut, Missing
-from grader.text import counted
+from grader.text import counted, listed
 
 TEXT_BYTES = 256 << 10
 REPORT = "report"
@@ -217,9 +217,20 @@ def _canvas(options: ExportOptions, book: Gradebook) -> Exported:
 
 
 def _moodle(options: ExportOptions, book: Gradebook) -> Exported:
-    from grader.render.classroom.moodle import MATCHES, to_moodle
+    from grader.render.classroom.moodle import MATCHES, to_moodle, working_matches
 
-    return to_moodle(book, match=MATCHES[options.match], exercise=options.exercise, missing=options.missing)
+    match = MATCHES[options.match]
+    made = to_moodle(book, match=match, exercise=options.exercise, missing=options.missing)
+    if not made.is_empty:
+        return made
+    working = working_matches(book)
+    if match in working:
+        message, hint = "nobody has a grade to export", f"`grade class status {options.folder}` says what is open"
+    else:
+        others = listed(f"--match {name} names {counted(count, 'student')}" for name, count in working.items())
+        message = f"roster.csv has no {options.match} of any student"
+        hint = f"{others or 'add the column to roster.csv'}; a match must be what Moodle knows the students by"
+    raise UsageError(f"nothing was written: {message}", code="nobody_exported", hint=hint)
 
 
 def _junit(options: ExportOptions, book: Gradebook) -> Exported:

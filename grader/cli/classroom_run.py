@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from grader.catalog.exercises import Catalog
 from grader.classroom import key
 from grader.classroom.folder import read_class
-from grader.classroom.records import ClassRecord, ClassSubmission, Override, Result
+from grader.classroom.records import ClassRecord, ClassSubmission, Override, Result, Student
 from grader.classroom.run import NEEDS_A_TEACHER, SET_ASIDE, ClassRun, TaskMaker, Watched, basis_of
 from grader.classroom.store import RunLock, Store
 from grader.cli.course import find, load
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 STOPPED = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SCHEMA = "warpgrade/class-run/1"
 LAST = 5  # results in the live table
+IDS = 12  # in a list
 
 
 @dataclass(frozen=True)
@@ -112,17 +113,33 @@ def _waiting(
 def selected(record: ClassRecord, student: str | None, exercise: str | None) -> list[ClassSubmission]:
     """The submissions of assigned exercises, of one student or one exercise. Raises UsageError for an unknown one."""
     assigned = [one.name for one in record.assignment.exercises]
-    students = sorted({one.student for one in record.submissions} | {one.id for one in record.roster})
-    for what, name, known in (("student", student, students), ("exercise", exercise, assigned)):
-        if name is not None and name not in known:
-            hint = did_you_mean(name, known) or "`grade class status` shows what was collected"
-            raise UsageError(f"this class has no {what} {name!r}", code=f"unknown_{what}", hint=hint)
+    if student is not None and student not in {one.student for one in record.submissions} | {
+        one.id for one in record.roster
+    }:
+        hint = _meant(record, student)
+        raise UsageError(f"this class has no student {student!r}", code="unknown_student", hint=hint)
+    if exercise is not None and exercise not in assigned:
+        hint = did_you_mean(exercise, assigned) or f"the assignment has {listed(assigned)}"
+        raise UsageError(f"this class has no exercise {exercise!r}", code="unknown_exercise", hint=hint)
     unique = {submission.key: submission for submission in record.submissions}
     return [
         one
         for one in unique.values()
         if one.exercise in assigned and student in (None, one.student) and exercise in (None, one.exercise)
     ]
+
+
+def _meant(record: ClassRecord, word: str) -> str:
+    """Which id may be meant: by a similar id, a name, or what is before an @."""
+    from grader.classroom.collect.people import People
+
+    known = {one.id: one for one in record.roster}
+    others = sorted({one.student for one in record.submissions} - known.keys())
+    if near := People([*known.values(), *map(Student, others)]).near(word):
+        return f"did you mean {' or '.join(near)}? Students are named by their id"
+    if near_id := did_you_mean(word, [*known, *others]):
+        return near_id
+    return "roster.csv has the ids" if known else f"submissions are of {listed(others[:IDS]) or 'nobody'}"
 
 
 def _require_sandbox(options: RunOptions) -> None:

@@ -115,6 +115,18 @@ def test_gradescope_classroom50_and_junit_are_written(graded, run, tmp_path):
     assert "ada/reduce_v3" in (tmp_path / "all.xml").read_text()
 
 
+def test_a_moodle_file_with_nobody_in_it_is_not_written_and_says_which_match_would_work(graded, run, tmp_path):
+    (graded / "roster.csv").write_text("id,name\nada,Ada Lovelace\nbob,Bob\n")
+    code, _, told = run("class", "export", graded, "moodle", "--match", "email", "--output", tmp_path / "m.csv")
+    assert (code, (tmp_path / "m.csv").exists()) == (2, False)
+    assert "roster.csv has no email of any student" in told
+    assert "--match idnumber names 2 students" in " ".join(told.split())
+    words = ("moodle", "--exercise", "reduce_v3", "--missing", "blank", "--output", tmp_path / "m.csv")
+    (graded / "roster.csv").write_text("id,name\nbob,Bob\n")
+    code, _, told = run("class", "export", graded, *words)
+    assert (code, (tmp_path / "m.csv").exists(), "nobody has a grade to export" in told) == (2, False, True)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

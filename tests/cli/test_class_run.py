@@ -112,6 +112,22 @@ def test_what_cannot_be_done_is_refused_with_a_reason(week4, monkeypatch, capsys
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("Hopper, Grace", "did you mean g2 (Hopper, Grace)?"),
+        ("grace", "did you mean g2 (Hopper, Grace)?"),
+        ("turing", "did you mean turing@x.org?"),
+        ("bib", "did you mean 'bob'?"),
+        ("zzzzz", "roster.csv has the ids"),
+    ],
+)
+def test_a_student_who_is_not_named_by_the_id_is_suggested(week4, capsys, word, hint):
+    (week4 / "roster.csv").write_text('id,name\nada,\ng2,"Hopper, Grace"\nturing@x.org,\n')
+    assert main(["class", "run", str(week4), "--again", "--student", word]) == 2
+    assert hint in capsys.readouterr().err
+
+
 def test_without_landlock_a_class_is_refused(week4, monkeypatch, capsys):
     monkeypatch.setattr("grader.process.sandbox.available", lambda: "none")
     assert main(["class", "run", str(week4)]) == 4

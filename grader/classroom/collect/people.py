@@ -40,6 +40,10 @@ class People:
         """Whether the word means one student of the roster."""
         return len(self._meant((word,))) == 1
 
+    def near(self, word: str) -> tuple[str, ...]:
+        """Up to three students whom the word may mean: ``g2 (Hopper, Grace)``."""
+        return tuple(map(_shown, self._meant((word,))))[:3] or self._near((word,))
+
     def who(self, words: Sequence[str], label: str) -> Student | Unknown:
         """The student whom the words mean, the best word first."""
         if not self.roster:
@@ -73,6 +77,7 @@ class People:
                 near |= self._names[match]
             for match in get_close_matches(word.casefold(), [*self._ids], n=3, cutoff=0.75):
                 near |= self._ids[match]
+            near |= {one.id: one for one in self.roster if squashed(word) in map(squashed, _parts(one.name))}
         return tuple(_shown(student) for student in list(near.values())[:3])
 
 
@@ -94,12 +99,15 @@ def _ids_of(student: Student) -> Iterator[str]:
 
 
 def _names_of(student: Student) -> Iterator[str]:
-    """The name in every order of its words: Canvas writes ``lovelaceada``; and what is before the @ of the mail."""
-    parts = [part for part in map(squashed, re.split(r"[\s,]+", student.name)) if part]
+    """The name in every order of its words: Canvas writes ``lovelaceada``; and what is before the @ of mail or id."""
+    parts = [part for part in map(squashed, _parts(student.name)) if part]
     yield from ("".join(parts[at:] + parts[:at]) for at in range(len(parts)))
-    if "@" in student.email:
-        yield squashed(student.email.partition("@")[0])
+    yield from (squashed(mail.partition("@")[0]) for mail in (student.email, student.id) if "@" in mail)
     yield squashed(student.id)
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in re.split(r"[\s,]+", name) if part]
 
 
 def squashed(text: str) -> str:

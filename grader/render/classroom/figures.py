@@ -31,7 +31,7 @@ class ExerciseFigures:
     bins: tuple[int, ...]
     verdicts: tuple[tuple[str, int], ...]  # of the submissions that count, the most frequent first
     students: int
-    missing: int
+    missing: int  # nothing was submitted; a teacher's decision changes points alone
     open: int
     full: int
     mean: float | None
@@ -102,7 +102,7 @@ def _figures(grades: Sequence[Grade]) -> ExerciseFigures:
     return ExerciseFigures(
         grades[0].exercise, grades[0].max_points, tuple(bins[at] for at in range(BINS)),
         tuple(sorted(verdicts.items(), key=lambda item: (-item[1], item[0]))), len(grades),
-        sum(grade.state == "missing" for grade in grades), sum(grade.is_open for grade in grades),
+        sum(not grade.attempts for grade in grades), sum(grade.is_open for grade in grades),
         sum(part >= 1 for part in parts), fmean(points) if points else None, median(points) if points else None,
     )  # fmt: skip
 

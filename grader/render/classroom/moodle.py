@@ -48,9 +48,9 @@ def to_moodle(
     rows = [[HEADINGS[match], *(neutral(h) for c in columns for h in (c.title, f"{c.title} feedback"))]]
     left_out, remarks = unknown_students(book), []
     for row in (row for row in book.rows if row.known):
-        named = user(row.student, match)
+        named = _matched(row.student, match)
         cells = [points_cell(column, row, missing) for column in columns]
-        if not named or not is_neutral(named):
+        if not named:
             left_out.append(LeftOut(row.student.id, f"no {HEADINGS[match]} that Moodle could match"))
         elif any(not cell for cell in cells):
             left_out += open_grades(columns, [row]) or [LeftOut(row.student.id, "nothing was submitted")]
@@ -61,7 +61,20 @@ def to_moodle(
     over = sum((c.points(row) or 0) > c.max_points for c in columns for row in book.rows if row.known)
     if over:
         remarks.append(f"{over} above the maximum: the maximum is written, because Moodle refuses more.")
-    return Exported(written(rows), tuple(left_out), tuple(remarks))
+    return Exported(written(rows), tuple(left_out), tuple(remarks), is_empty=len(rows) == 1)
+
+
+def working_matches(book: Gradebook) -> dict[Match, int]:
+    """How many students of the roster each way to match names; only the ways that name somebody."""
+    counts = {
+        match: sum(bool(_matched(row.student, match)) for row in book.rows if row.known) for match in MATCHES.values()
+    }
+    return {match: count for match, count in counts.items() if count}
+
+
+def _matched(student: Student, match: Match) -> str:
+    named = user(student, match)
+    return named if is_neutral(named) else ""
 
 
 def user(student: Student, match: Match) -> str:

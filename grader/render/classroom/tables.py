@@ -31,11 +31,12 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Exported:
-    """The text of an export, what is not in it, and remarks for the teacher."""
+    """The text of an export, what is not in it, and remarks for the teacher. ``is_empty``: it has nobody's grades."""
 
     text: str
     left_out: tuple[LeftOut, ...] = ()
     remarks: tuple[str, ...] = ()
+    is_empty: bool = False
 
 
 @dataclass(frozen=True)

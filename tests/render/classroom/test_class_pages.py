@@ -96,6 +96,12 @@ def test_distributions_have_words_for_those_who_see_no_drawing():
     assert described[1] == "pass: 22, technique: 7"
 
 
+def test_a_decision_on_what_was_not_submitted_counts_in_points_and_not_as_a_submission():
+    decided = Override("bob", "vector_add", 20, "shown in person", DEADLINE)
+    one, _ = figures.exercise_figures(gradebook(record(submission("ada"), overrides=(decided,))))
+    assert (one.students, one.missing, one.mean) == (2, 1, 30)
+
+
 def test_stumbling_blocks_count_each_student_once_by_kind_cause_and_rule():
     one, two = submission("ada", "reduce_v3", 1), submission("ada", "reduce_v3", 2)
     other = submission("bob", "reduce_v3", 1)
