@@ -42,7 +42,7 @@ from grader.paths import PACKAGE
 from grader.process.sandbox import available
 from grader.render.classroom.platforms import gradescope
 from grader.render.json import dumps
-from grader.text import safe
+from grader.text import listed, safe
 
 NOBODY = 65534
 FILES = 5000
@@ -58,6 +58,7 @@ class Handed:
     student: Student
     submitted: datetime | None = None
     due: datetime | None = None
+    is_known: bool = True  # False: not in students.json, so that the form may be another than the handout's
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,11 +92,12 @@ def graded(root: Path) -> dict[str, Any]:
         maker = _maker(Path(folder), assignment, catalog, secret, courses)
         results = tuple(_result(maker, submission, user) for submission in found.submissions)
     _tell_open(results)
+    remarks = [*found.remarks, *other_form(handed, maker)]
     record = ClassRecord(assignment, (handed.student,), found.submissions, results)
     seeds = [str(key.seed(secret, exercise.name)) for exercise in assignment.exercises]
     book = gradebook(record)
     private = [secret.hex(), *seeds, folder, str(source)]
-    return gradescope(book.rows[0], book, facts_of(catalog, assignment), private, " ".join(found.remarks))
+    return gradescope(book.rows[0], book, facts_of(catalog, assignment), private, " ".join(remarks))
 
 
 # ----------------------------------------------------------------------------------------------------------- before it
@@ -145,13 +147,14 @@ def who_and_when(path: Path, secret: bytes, students: Path) -> Handed:
         submitted = _time(document.get("created_at"))
         dues = [_time((one.get("assignment") or {}).get("due_date")) for one in users]
     except (OSError, ValueError, AttributeError):
-        return Handed(Student("student"))
+        return Handed(Student("student"), is_known=not students.exists())
     known = json.loads(students.read_text(encoding="utf-8")) if students.exists() else {}
     emails = [str(one.get("email") or "") for one in users]
     ids = [known[digest] for email in emails if (digest := digest_of(secret, email)) in known]
     first = users[0] if users else {}
     name = next(filter(None, [*ids, *emails, str(first.get("id") or "")]), "student")
-    return Handed(Student(name, str(first.get("name") or "")), submitted, max(filter(None, dues), default=None))
+    student = Student(name, str(first.get("name") or ""))
+    return Handed(student, submitted, max(filter(None, dues), default=None), bool(ids) or not students.exists())
 
 
 def _time(text: object) -> datetime | None:
@@ -160,6 +163,17 @@ def _time(text: object) -> datetime | None:
     except ValueError:
         return None
     return time if time.tzinfo else None
+
+
+def other_form(handed: Handed, maker: TaskMaker) -> Iterator[str]:
+    """What a student is told whose form cannot be known; teachers are told it on standard error."""
+    if maker.forms and not handed.is_known:
+        print(
+            safe(f"{handed.student.id} is not in {STUDENTS}: complete roster.csv and make the zip again"),
+            file=sys.stderr,
+        )
+        names = listed(sorted(maker.forms))
+        yield f"You are not on the class's list, so you may have been given another form of {names}: tell your teacher."
 
 
 @dataclass(frozen=True)

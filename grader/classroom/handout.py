@@ -114,6 +114,8 @@ grade {first:<31} # in this folder, as often as you want
 grade hint {first}
 ```
 
+If pip does not find warpgrade, ask your teacher for its wheel: `pip install './FILE.whl[cuda12]'`.
+
 {_backend(assignment)}
 
 ## What counts

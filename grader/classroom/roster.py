@@ -36,7 +36,8 @@ LAST_NAMES = ("last name", "lastname", "surname", "family name", "last", "nachna
 ALIASES = ("alias", "aliases", "github", "github username", "github_username", "github account")
 EMAILS = ("email", "email address", "e-mail", "e-mail address", "mail", "mail address")
 CANVAS = ("sis login id", "sis user id")  # with one of these beside it, "ID" is Canvas's own number
-NO_STUDENTS = re.compile(r"\s*(points possible|student, test|test student)", re.IGNORECASE)
+POINTS = re.compile(r"\s*points possible", re.IGNORECASE)
+NO_STUDENTS = re.compile(rf"{POINTS.pattern}|\s*(student, test|test student)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Roster:
     students: tuple[Student, ...] = ()
     used: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
+    left_out: tuple[str, ...] = ()  # rows of an LMS's own that are no students: "Student, Test"
 
 
 def read_roster(path: Path) -> Roster:
@@ -85,18 +87,30 @@ def _roster(rows: Sequence[Sequence[str]], path: Path) -> Roster:
         hint = "the first line names the columns: `id,name,email`; an export of Canvas, Moodle or Gradescope will do"
         raise UsageError(f"{path} has no column with an id: {', '.join(headings)}", code="bad_roster", hint=hint)
     students: dict[str, Student] = {}
+    left_out: list[str] = []
     for number, line in enumerate(lines, start=2):
         cells = dict(zip(headings, line, strict=False))
         if NO_STUDENTS.match(line[0]):
+            left_out.append(line[0])
             continue
         student = _student(cells, used)
         if not student.id:
-            message = f"{path}, row {number}: the column {used['id']!r} is empty"
-            raise UsageError(message, code="bad_roster", hint="each student needs an id of their own")
+            raise _without_id(path, number, student, headings, used["id"])
         if (other := students.setdefault(student.id.casefold(), student)) is not student:
             message = f"{path}, row {number}: the id {student.id!r} is also that of {other.name or 'another row'}"
             raise UsageError(message, code="bad_roster", hint="each student needs an id of their own")
-    return Roster(tuple(students.values()), used, str(path))
+    people = tuple(name for name in left_out if not POINTS.match(name))
+    return Roster(tuple(students.values()), used, str(path), people)
+
+
+def _without_id(path: Path, number: int, student: Student, headings: Sequence[str], heading: str) -> UsageError:
+    who = student.name or student.email
+    message = f"{path}, row {number}: {f'{who} has no id, because ' if who else ''}the column {heading!r} is empty"
+    other = columns_of([name for name in headings if name != heading]).get("id")
+    instead = f", or delete this column: the ids are then from {other!r}" if other else ""
+    return UsageError(
+        message, code="bad_roster", hint=f"each student needs an id of their own: write it there{instead}"
+    )
 
 
 def columns_of(headings: Sequence[str]) -> dict[str, str]:

@@ -10,10 +10,12 @@ from pathlib import Path
 from grader.classroom.assignment import EXAMPLE_DEADLINE, FILE, ZONE_HINT
 from grader.classroom.folder import init_class
 from grader.classroom.records import AssignedExercise, Assignment
+from grader.classroom.roster import FILE as ROSTER
+from grader.classroom.roster import Roster, read_roster
 from grader.cli.course import find, load
 from grader.errors import UsageError
 from grader.output import print_line, say
-from grader.text import counted
+from grader.text import counted, listed, safe
 
 # ---------------------------------------------------------------------------------------------------------------- init
 
@@ -62,12 +64,11 @@ def handout(folder: Path, to: Path, courses: Sequence[Path], *, common: bool) ->
     from grader.classroom.assignment import read_assignment
     from grader.classroom.handout import handouts, write_handout
     from grader.classroom.key import assignment_key, read_key
-    from grader.classroom.roster import FILE as ROSTER
-    from grader.classroom.roster import read_roster
 
     catalog = load(courses)
     assignment = read_assignment(folder, catalog=catalog)
-    students = read_roster(folder / ROSTER).students
+    roster = read_roster(folder / ROSTER)
+    students = roster.students
     _require_recipients(folder, assignment, common=common, any_students=bool(students))
     entries = [catalog.find(each.name) for each in assignment.exercises]
     key = assignment_key(read_key(folder), assignment.name) if assignment.variants else b""
@@ -82,7 +83,26 @@ def handout(folder: Path, to: Path, courses: Sequence[Path], *, common: bool) ->
             print_line(f"  {path}")
         more = f"… and {len(others) - SHOWN} more. " if len(others) > SHOWN else ""
         say(f"{more}Delete them and run the command again, or give --to another folder.")
+    if not common:
+        say(_ids_line(roster))
+    say(
+        _AFTER_HANDOUT.format(
+            what=f"everybody the files in {to}" if common else "each student their folder", folder=folder
+        )
+    )
     return 0
+
+
+_AFTER_HANDOUT = (
+    "Next: give {what}. Put what comes back into a folder, or download it from your LMS: "
+    "`grade class collect {folder} SOURCE` reads it."
+)
+
+
+def _ids_line(roster: Roster) -> str:
+    """Which column became the id, and who is no student."""
+    left_out = f" Left out, because it is no student: {listed(roster.left_out)}." if roster.left_out else ""
+    return safe(f"The ids are from the column {roster.used['id']!r} of {roster.path}.{left_out}")
 
 
 SHOWN = 8  # paths

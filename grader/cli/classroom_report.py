@@ -24,7 +24,7 @@ from grader.expressions import did_you_mean
 from grader.frozen import dataclass
 from grader.output import print_json, print_line, print_text, say, write_file
 from grader.render.classroom.tables import Exported, LeftOut, Missing
-from grader.text import counted, listed
+from grader.text import counted, listed, safe
 
 TEXT_BYTES = 256 << 10
 REPORT = "report"
@@ -307,6 +307,7 @@ def autograder(folder: Path, output: Path, cuda: str, wheel: Path | None, course
 
     record = read_class(folder, courses)
     secret = key.assignment_key(key.read_key(folder), record.assignment.name)
+    unmatched = _without_address(folder, record, courses)
     content = autograder_zip(
         record.assignment, secret, extra=f"cuda{cuda}", wheel=wheel, courses=courses, roster=record.roster
     )
@@ -316,10 +317,34 @@ def autograder(folder: Path, output: Path, cuda: str, wheel: Path | None, course
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}", code="cannot_write") from None
     print_line(f"The autograder of {record.assignment.title} is in {output}: upload it as the zip of a new autograder.")
-    say(AUTOGRADER)
+    say(AUTOGRADER + ("" if wheel else FROM_INDEX))
+    if unmatched:
+        more = [f"{len(unmatched) - LISTED} more"] if len(unmatched) > LISTED else []
+        say(safe(f"Warning: {NO_ADDRESS.format(who=listed([*unmatched[:LISTED], *more]))} {ADD_ADDRESS}."))
     return 0
 
 
+def _without_address(folder: Path, record: ClassRecord, courses: tuple[Path, ...]) -> list[str]:
+    """The students whose form Gradescope cannot know. Raises UsageError if it knows that of none."""
+    from grader.classroom.autograder import address_of
+
+    catalog = load(courses)
+    varied = [each.name for each in record.assignment.exercises if catalog.find(each.name).exercise.variants]
+    if not record.assignment.variants or not varied:
+        return []
+    unmatched = [student.id for student in record.roster if not address_of(student)]
+    if len(unmatched) == len(record.roster):
+        message = f"variants are on, and {folder}/roster.csv has no email address"
+        raise UsageError(f"{message}: {NO_FORMS.format(listed(varied))}", code="no_emails", hint=ADD_ADDRESS)
+    return unmatched
+
+
+NO_FORMS = "Gradescope would not know which form of {} each student has"
+NO_ADDRESS = "{who} may get another form than that of the handout, because the roster has no email address for them."
+ADD_ADDRESS = (
+    "Add a column `email` to roster.csv with the addresses that students have in Gradescope, and make the zip again"
+)
+FROM_INDEX = " setup.sh installs this warpgrade from the package index: if it is not there, give a wheel with --wheel."
 AUTOGRADER = (
     "It has a key for this assignment alone: give the zip to nobody. Its setup.sh is for images with Debian or Ubuntu; "
     "submissions run as a user who cannot read the key."

@@ -203,4 +203,6 @@ def _closing(folder: Path, found: Collection) -> str:
         words += f" {counted(untimed, 'submission')} without a time will not count as late: --times gives times."
     if any(one.time_from == "git" for one in found.submissions):
         words += " Times from git are what the authors' machines said; --times has the last word."
+    if found.submissions:
+        words += f" Next: `grade class run {folder}`."
     return words

@@ -532,8 +532,8 @@ def collect_class() -> None:
     """Collect submissions from folders, an LMS or git.
 
     The downloads of Canvas, Moodle and Gradescope (zip or tar) are read as they are, zips in them included. Collecting
-    again adds what is new, and never loses or repeats a submission. The time of a submission comes from the LMS, git or
-    --times, never from a file's date.
+    again adds what is new, and never loses or repeats a submission. The time of a submission comes from Gradescope,
+    nbgrader, git or --times, never from a file's date: the downloads of Canvas and Moodle have none.
     """
 
 

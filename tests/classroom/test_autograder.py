@@ -19,11 +19,13 @@ from test_platforms import GRADESCOPE
 
 from grader import __version__
 from grader.catalog.exercises import load_catalog
+from grader.classroom.assignment import assignment_text
 from grader.classroom.autograder import autograder_zip, digest_of, who_is_who
-from grader.classroom.autograder_run import Handed, collected, read_secret, who_and_when
+from grader.classroom.autograder_run import Handed, collected, other_form, read_secret, who_and_when
 from grader.classroom.collect.exercises import Assigned
 from grader.classroom.key import assignment_key, read_key, seed
 from grader.classroom.records import AssignedExercise, Assignment, LateRule, Student
+from grader.classroom.run import TaskMaker
 from grader.errors import UsageError
 
 DEADLINE = datetime(2026, 12, 6, 22, 59, tzinfo=UTC)
@@ -225,6 +227,21 @@ def test_the_command_writes_a_zip_with_the_derived_key_and_not_that_of_the_class
     assert key.hex().encode() not in content
 
 
+def test_with_variants_the_roster_must_name_students_as_the_platform_does(folder, run, tmp_path):
+    varied = replace(ASSIGNED, exercises=(AssignedExercise("saxpy_grid_stride"),), variants=True)
+    (folder / "assignment.toml").write_text(assignment_text(varied))
+    (folder / "roster.csv").write_text("id,name\nada,Ada\nbob,Bob\n")
+    words = ("class", "autograder", folder, "--output", tmp_path / "a.zip")
+    code, _, err = run(*words)
+    assert (code, (tmp_path / "a.zip").exists()) == (2, False)
+    assert "has no email address: Gradescope would not know which form of saxpy_grid_stride" in " ".join(err.split())
+    (folder / "roster.csv").write_text("id,name,email\nada,Ada,ada@x.org\nbob,Bob,\n")
+    code, out, _ = run(*words)
+    assert code == 0
+    assert "Warning: bob may get another form than that of the handout" in " ".join(out.split())
+    assert "--wheel" in out
+
+
 # ----------------------------------------------------------------------------------------------------- before grading
 
 
@@ -241,7 +258,20 @@ def test_who_submitted_when_and_until_when_comes_from_the_platform(tmp_path):
     assert digest_of(SECRET, "ada@x.org ") in json.loads(students.read_text())
     for text in ("", "[]", '{"users": [3], "created_at": "soon"}', '{"users": null}'):
         metadata.write_text(text)
-        assert who_and_when(metadata, SECRET, students) == Handed(Student("student"))
+        assert who_and_when(metadata, SECRET, students) == Handed(Student("student"), is_known=False)
+
+
+def test_an_id_that_is_an_address_is_known_and_who_is_not_on_the_list_is_told(tmp_path, capsys):
+    students, metadata = tmp_path / "students.json", tmp_path / "m.json"
+    students.write_text(json.dumps(who_is_who(SECRET, [Student("Ada@x.org")])))
+    metadata.write_text(json.dumps({"users": [{"email": "ada@X.org"}]}))
+    maker = TaskMaker(tmp_path, ASSIGNED, SECRET, {"saxpy_grid_stride": ("plain", "reversed")})
+    known = who_and_when(metadata, SECRET, students)
+    assert (known.student.id, list(other_form(known, maker))) == ("Ada@x.org", [])
+    metadata.write_text(json.dumps({"users": [{"email": "bob@x.org"}]}))
+    (remark,) = other_form(who_and_when(metadata, SECRET, students), maker)
+    assert "you may have been given another form of saxpy_grid_stride" in remark
+    assert "bob@x.org is not in students.json" in capsys.readouterr().err
 
 
 def found_in(place: Path, assignment: Assignment, copies: Path):

@@ -55,6 +55,8 @@ grade vector_add                      # in this folder, as often as you want
 grade hint vector_add
 ```
 
+If pip does not find warpgrade, ask your teacher for its wheel: `pip install './FILE.whl[cuda12]'`.
+
 Submissions are graded on the simulator, without times: `grade NAME --backend sim` does the same.
 
 ## What counts
@@ -144,10 +146,14 @@ def test_the_command_writes_a_folder_for_each_student_or_one_for_all(run, folder
     assert "roster.csv has no students" in err
     assert run("class", "handout", folder, "--to", tmp_path / "all", "--common")[0] == 0
     assert (tmp_path / "all" / "README.md").is_file()
-    (folder / "roster.csv").write_text("id\nada\nbob\n")
+    (folder / "roster.csv").write_text('Login,Name\nada,Ada\nbob,Bob\n"Student, Test",x\n')
     code, out, _ = run("class", "handout", folder, "--to", tmp_path / "out")
     assert code == 0
     assert out.startswith("12 new files for 2 students")
+    told = " ".join(out.split())
+    assert "The ids are from the column 'Login'" in told
+    assert "Left out, because it is no student: Student, Test." in told
+    assert f"`grade class collect {folder} SOURCE`" in told
     secrets = (read_key(folder).hex(), assignment_key(read_key(folder), ASSIGNMENT.name).hex())
     written = [path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert len(written) == 12

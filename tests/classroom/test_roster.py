@@ -71,7 +71,7 @@ def test_a_roster_may_be_missing_or_have_no_students(roster, tmp_path):
     ("text", "message"),
     [
         ("colour,size\nred,3\n", "has no column with an id: colour, size"),
-        ("id,name\nada,A\n,B\n", "row 3: the column 'id' is empty"),
+        ("id,name\nada,A\n,B\n", "row 3: B has no id, because the column 'id' is empty"),
         ("id,name\nada,A\nAda,B\n", "row 3: the id 'Ada' is also that of A"),
         ('id,name\nada,"A\n', "is no CSV file"),
     ],
@@ -80,3 +80,14 @@ def test_a_roster_with_a_mistake_names_the_row(roster, text, message):
     with pytest.raises(UsageError) as raised:
         roster(text)
     assert message in raised.value.message
+
+
+def test_a_student_without_an_id_is_named_and_another_column_proposed(roster):
+    with pytest.raises(UsageError) as raised:
+        roster("First name,ID number,Email address\nAda,77,ada@x.org\nBob,,bob@x.org\n")
+    assert "row 3: Bob has no id, because the column 'ID number' is empty" in raised.value.message
+    assert "delete this column: the ids are then from 'Email address'" in raised.value.hint
+
+
+def test_rows_that_are_no_students_are_left_out_by_name(roster):
+    assert roster(CANVAS).left_out == ("Student, Test",)

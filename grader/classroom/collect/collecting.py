@@ -6,6 +6,7 @@ killed leaves the old list, and the next one finishes it. Two at once wait for e
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ from grader.catalog.exercises import load_catalog
 from grader.classroom.assignment import read_assignment
 from grader.classroom.collect import merge
 from grader.classroom.collect.entries import METADATA, TIMESTAMP, Entry, Skipped
-from grader.classroom.collect.exercises import Assigned
+from grader.classroom.collect.exercises import Assigned, Named
 from grader.classroom.collect.forms import Claim, claims_of, layout_of
 from grader.classroom.collect.gradescope import Submitted, read_metadata
 from grader.classroom.collect.limits import Limits
@@ -101,7 +102,7 @@ def collect(request: Request) -> Collection:
     times = read_times(request.times, people, assigned, zone) if request.times else Times({})
     for source in request.sources:
         _refuse_own(request.folder, source)
-    found = _Found(assigned, people)
+    found = _Found(assigned, people, read_submissions(request.folder))
     for number, source in enumerate(request.sources):
         found.add(number, source, request)
     with _locked(request.folder):
@@ -135,8 +136,9 @@ def _refuse_own(folder: Path, source: Path) -> None:
 class _Found:
     """The uploads of all sources, and what is not one."""
 
-    def __init__(self, assigned: Assigned, people: People) -> None:
+    def __init__(self, assigned: Assigned, people: People, existing: Sequence[ClassSubmission]) -> None:
         self.assigned = assigned
+        self.before = _by_content(existing)
         self.handed_out = {"README.md", *(f"{name}.md" for name in assigned.exercises)}
         self.people = people
         self.uploads: list[Upload] = []
@@ -169,6 +171,8 @@ class _Found:
         for claim in claims:
             named = self.assigned.named(claim.inside)
             student = self.people.who(claim.words, claim.label)
+            if isinstance(student, Student) and (isinstance(named, str) or not named.is_sure):
+                named = self._collected_as(student, claim) or named
             if isinstance(named, str):
                 whose = student.id if isinstance(student, Student) else ""
                 self.skipped.append(Skipped(claim.entry.origin, named, whose))
@@ -176,6 +180,20 @@ class _Found:
                 self.strangers[student].append(claim.entry.origin)
             else:
                 self.uploads.append(Upload(student.id, named, claim, number, len(self.uploads)))
+
+    def _collected_as(self, student: Student, claim: Claim) -> Named | None:
+        """What the file was when it was collected before, perhaps because --name said so."""
+        named = self.before.get((student.id, hashlib.sha256(claim.entry.content).hexdigest()))
+        return named if named and named.exercise in self.assigned.exercises else None
+
+
+def _by_content(submissions: Sequence[ClassSubmission]) -> dict[tuple[str, str], Named]:
+    """What a student's files are, by their hashes; without those that are files of several exercises."""
+    found: dict[tuple[str, str], set[Named]] = defaultdict(set)
+    for one in submissions:
+        for file in one.files:
+            found[one.student, file.sha256].add(Named(one.exercise, is_host=file.path.endswith(".py")))
+    return {place: next(iter(named)) for place, named in found.items() if len(named) == 1}
 
 
 def _metadata(entries: Sequence[Entry]) -> dict[str, Submitted]:

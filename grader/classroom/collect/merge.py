@@ -65,7 +65,9 @@ def sure_uploads(uploads: Sequence[Upload]) -> tuple[list[Upload], list[Upload],
     if not sure and len(others) == 1:
         return others, others, []
     exercise = others[0].named.exercise
-    reason = f"{exercise}.cu of this student is there" if sure else f"several files may be {exercise}.cu: rename one"
+    reason = (
+        f"another file of this student is {exercise}.cu" if sure else f"several files may be {exercise}.cu: rename one"
+    )
     return sure, [], [Skipped(upload.claim.entry.origin, reason) for upload in others]
 
 

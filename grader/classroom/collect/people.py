@@ -12,6 +12,8 @@ from grader.classroom.records import Student
 from grader.classroom.roster import ALIASES, EMAILS, IDS
 from grader.frozen import dataclass
 
+PART = 3  # letters of a part of a word that may be near a name
+
 
 @dataclass(frozen=True)
 class Unknown:
@@ -70,14 +72,18 @@ class People:
         return several
 
     def _near(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Up to three students with a similar id or name."""
+        """Up to three students with a similar id or name, also to a part of a word: of ``cs101-hw4-adda``."""
         near: dict[str, Student] = {}
-        for word in words:
-            for match in get_close_matches(squashed(word), [*self._names], n=3, cutoff=0.75):
+        parts = [part for word in words for part in re.split(r"[-_.\s]+", word.partition("@")[0])]
+        for word in dict.fromkeys((*words, *(part for part in parts if len(part) >= PART))):
+            plain = squashed(word)
+            for match in get_close_matches(plain, [*self._names], n=3, cutoff=0.75):
                 near |= self._names[match]
             for match in get_close_matches(word.casefold(), [*self._ids], n=3, cutoff=0.75):
                 near |= self._ids[match]
-            near |= {one.id: one for one in self.roster if squashed(word) in map(squashed, _parts(one.name))}
+            near |= {one.id: one for one in self.roster if plain in map(squashed, _parts(one.name))}
+            for name in self._names:
+                near |= self._names[name] if len(plain) >= PART and name.startswith(plain) else {}
         return tuple(_shown(student) for student in list(near.values())[:3])
 
 
@@ -99,10 +105,10 @@ def _ids_of(student: Student) -> Iterator[str]:
 
 
 def _names_of(student: Student) -> Iterator[str]:
-    """The name in every order of its words: Canvas writes ``lovelaceada``; and what is before the @ of mail or id."""
+    """The name in every order of its words: Canvas writes ``lovelaceada``; and what is before the @ of an address."""
     parts = [part for part in map(squashed, _parts(student.name)) if part]
     yield from ("".join(parts[at:] + parts[:at]) for at in range(len(parts)))
-    yield from (squashed(mail.partition("@")[0]) for mail in (student.email, student.id) if "@" in mail)
+    yield from (squashed(word.partition("@")[0]) for word in _ids_of(student) if "@" in word)
     yield squashed(student.id)
 
 

@@ -1,9 +1,9 @@
 """Reading a git repository of an unknown person: its committed files, and when each was last changed.
 
-Only plumbing reads it (``ls-tree``, ``rev-list``, ``cat-file``), with the folder of the repository named, so that
-nothing is searched above it. What its configuration could start is off: hooks, fsmonitor, signatures, pagers, replaced
-objects, and every transport, so that no missing object is fetched. Nothing is checked out, so no filter runs. The time
-of a commit is what its author's machine said.
+Only plumbing reads it (``ls-tree``, ``rev-list``, ``cat-file``; where nothing is committed also ``symbolic-ref`` and
+``for-each-ref``), with the folder of the repository named, so that nothing is searched above it. What its configuration
+could start is off: hooks, fsmonitor, signatures, pagers, replaced objects, and every transport, so that no missing
+object is fetched. Nothing is checked out, so no filter runs. The time of a commit is what its author's machine said.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ SETTINGS = (
 )  # fmt: skip
 SECONDS = 20.0
 MOST_LISTED = 8 << 20  # bytes of a list of files
+NOTHING_COMMITTED = "nothing is committed on its current branch"
 FILE_MODES = ("100644", "100755", "100664")
 ELSEWHERE = ("objects/info/alternates", "commondir", "objects/info/http-alternates")
 """Files of a repository by which git reads another folder."""
@@ -67,7 +68,16 @@ def repository_entries(
             if line:
                 yield from _file_entries(place, line, source, parts, origin, budget)
     except _GitFailed as error:
-        yield Skipped(origin, f"git cannot read it: {error}")
+        yield Skipped(origin, f"git cannot read it: {error}" if _has_branch(place) else NOTHING_COMMITTED)
+
+
+def _has_branch(place: Path) -> bool:
+    """Whether the current branch exists, as far as git can say: in a new repository it does not."""
+    try:
+        branch = os.fsdecode(_git(place, "symbolic-ref", "HEAD").strip())
+        return bool(_git(place, "for-each-ref", branch))
+    except _GitFailed:
+        return True
 
 
 def _file_entries(

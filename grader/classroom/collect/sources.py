@@ -38,9 +38,11 @@ def entries_of(
             with source.open("rb") as file:
                 yield from archive_entries(file, Place(without_suffix(source.name), (), source.name), budget)
         else:
+            source.lstat()  # raises FileNotFoundError: a file that a teacher names is not skipped
             yield from _of_file(source, source.parent.name, (source.name,), source.name, budget)
     except FileNotFoundError:
-        raise UsageError(f"there is no {source}", code="not_found") from None
+        hint = "name a folder, an archive, a git repository, or a file that is there"
+        raise UsageError(f"there is no {source}", code="not_found", hint=hint) from None
     except TooMuch as error:
         hint = "unpack it yourself, and collect its parts one after the other"
         raise UsageError(f"{source} is not collected: {error.reason}", code="too_large", hint=hint) from None

@@ -67,7 +67,7 @@ Skipped: it is not a .cu file: 1
   week4.zip: lovelaceada_77_912_notes.pdf
 
 4 new, 0 collected before; 4 submissions in week4/submissions.json. The roster has 3 students (id
-from 'SIS Login ID', name from 'Student').\
+from 'SIS Login ID', name from 'Student'). Next: `grade class run week4`.\
 """)
 
 

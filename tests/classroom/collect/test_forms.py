@@ -11,7 +11,8 @@ import pytest
 from grader.classroom.assignment import FILE, assignment_text
 from grader.classroom.collect.collecting import Request, collect
 from grader.classroom.collect.exercises import NO_EXERCISE, copies
-from grader.classroom.records import AssignedExercise, Assignment
+from grader.classroom.collect.people import People, Unknown
+from grader.classroom.records import AssignedExercise, Assignment, Student
 from grader.errors import UsageError
 
 ROSTER = """\
@@ -153,7 +154,7 @@ def test_a_students_archive_cannot_submit_for_somebody_else(found, tmp_path):
         ("ada/helper.py", "a .py file is of interest only as NAME_host.py, beside NAME.cu"),
         ("vector_add.cu", "nothing in its path says whose it is"),
         ("ada/vector_add/a.cu ada/vector_add/b.cu", "several files may be vector_add.cu: rename one"),
-        ("ada/vector_add.cu ada/vector_add/b.cu", "vector_add.cu of this student is there"),
+        ("ada/vector_add.cu ada/vector_add/b.cu", "another file of this student is vector_add.cu"),
     ],
 )
 def test_a_file_that_is_not_collected_says_why(found, path, reason):
@@ -170,6 +171,39 @@ def test_a_name_that_the_teacher_gave_is_the_exercise(folder, found, tmp_path):
     ]
     with pytest.raises(UsageError, match="--name 'hw4=reduce_v1' does not name a file and an exercise"):
         collect(Request(folder, (tmp_path,), names=("hw4=reduce_v1",)))
+
+
+def test_a_file_that_was_collected_under_a_name_of_the_teachers_is_known_again_without_it(folder, found, tmp_path):
+    paths = {"ada/my_vector_add_final.cu": "a", "noether/my_vector_add_final.cu": "b"}
+    found(paths)
+    first = collect(Request(folder, (tmp_path / "download.zip",), names=("my_vector_add_final.cu=vector_add",)))
+    again = collect(Request(folder, (tmp_path / "download.zip",)))
+    assert (len(first.new), again.new, again.again, again.skipped) == (2, frozenset(), 2, ())
+    _, changed = found(paths | {"ada/my_vector_add_final.cu": "changed"})
+    assert [one.origin for one in changed.skipped] == ["download.zip: ada/my_vector_add_final.cu"]
+
+
+def test_the_login_of_an_address_is_its_student_where_it_is_the_only_one(found):
+    roster = "id,name\ndknuth@uni.edu,Donald Knuth\nada@uni.edu,Ada Lovelace\nada@x.org,Ada Byron\n"
+    paths = ["dknuth/vector_add.cu", "week4-dknuth/pinned_copy.cu", "sub/dknuth_vector_add.cu", "ada/vector_add.cu"]
+    collected, result = found(paths, roster=roster)
+    assert {who for who, _, _ in collected} == {"dknuth@uni.edu"}
+    assert [(one.unknown.word, one.unknown.is_ambiguous) for one in result.strangers] == [("ada", True)]
+
+
+@pytest.mark.parametrize("word", ["dknut", "cs101-hw4-dknut", "donald", "d.knuth@gmail.com", "knuth_d"])
+def test_somebody_unknown_is_told_with_near_names(word):
+    people = People([Student("dknuth@uni.edu", "Donald Knuth"), Student("ada@uni.edu", "Ada Lovelace")])
+    assert people.who((word,), word) in (
+        Unknown(word, ("dknuth@uni.edu (Donald Knuth)",)), Student("dknuth@uni.edu", "Donald Knuth")
+    )  # fmt: skip
+
+
+def test_a_source_that_does_not_exist_is_no_skipped_file(run, folder, tmp_path):
+    for name in ("submision-folder", "vector_add.cu", "week4.zip"):
+        code, _, err = run("class", "collect", folder, tmp_path / name)
+        assert code == 2
+        assert f"there is no {tmp_path / name}" in " ".join(err.split())
 
 
 def test_of_one_exercise_a_single_file_may_have_any_name(folder, found):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -263,7 +264,7 @@ def test_a_repository_is_found_by_the_end_of_its_name_and_may_have_other_files(f
     repository("cs101-hw4-ada-l", ("vector_add.cu", "x", 1_700_000_000), ("Makefile", "x", 1_700_000_000))
     result = collect(Request(folder, (repository("other").parent,)))
     assert [one.student for one in result.submissions] == ["ada"]
-    assert [one.reason for one in result.skipped] == ["git cannot read it: `git ls-tree` fails"]
+    assert [one.reason for one in result.skipped] == ["nothing is committed on its current branch"]
 
 
 def test_a_repositorys_configuration_starts_no_program(folder, repository, tmp_path):
@@ -297,8 +298,9 @@ def test_a_repository_that_is_not_whole_is_skipped(folder, repository, tmp_path)
     linked = repository("bob")
     git(linked, "commit", "-q", "--allow-empty", "-m", "x")
     (linked / ".git" / "objects" / "info" / "alternates").write_text(f"{tmp_path}/x\n")
-    repository("cy")
-    (tmp_path / "repos" / "cy" / "link.cu").symlink_to("/etc/passwd")
+    objects = repository("cy", ("vector_add.cu", "x", 1)) / ".git" / "objects"
+    shutil.rmtree(objects)
+    objects.mkdir()
     repository("dan", ("vector_add.cu", "x", 1))
     git(tmp_path / "repos" / "dan", "rm", "-q", "vector_add.cu")
     (tmp_path / "repos" / "dan" / "vector_add.cu").symlink_to("/etc/passwd")
