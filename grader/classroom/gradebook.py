@@ -133,6 +133,7 @@ class Gradebook:
     assignment: Assignment
     rows: tuple[Row, ...]
     stray: tuple[ClassSubmission, ...] = field(default=())  # of exercises that are not assigned
+    unchanged: frozenset[str] = frozenset()  # ClassSubmission.key of unchanged stubs
 
     @property
     def max_points(self) -> float:
@@ -167,7 +168,7 @@ def gradebook(record: ClassRecord) -> Gradebook:
     rows += [row(student, known=not record.roster) for student in _others(record)]
     assigned = {exercise.name for exercise in record.assignment.exercises}
     stray = tuple(submission for submission in record.submissions if submission.exercise not in assigned)
-    return Gradebook(record.assignment, tuple(rows), stray)
+    return Gradebook(record.assignment, tuple(rows), stray, record.unchanged)
 
 
 def _others(record: ClassRecord) -> Iterable[Student]:

@@ -179,3 +179,4 @@ class ClassRecord:
     results: tuple[Result, ...] = ()
     overrides: tuple[Override, ...] = ()
     similar: tuple[SimilarPair, ...] = ()  # the closest first
+    unchanged: frozenset[str] = frozenset()  # ClassSubmission.key of those that are the stub as it was handed out

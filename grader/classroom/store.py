@@ -6,7 +6,7 @@
 
     results     every result, older ones too; a submission's newest one counts. ``again``: it is to be graded again
     deaths      workers that a submission ended; ``settled`` by its next result
-    overrides   a teacher's decisions, older ones too
+    overrides   a teacher's decisions, older ones too; points below 0: the decision was taken back
     meta        what the results were made with: versions, assignment
 
 Nothing is ever deleted. A killed run or a full disk leaves whole rows. `sqlite3` is imported when a store is opened.
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FILE = "results.sqlite"
 LOCK = "results.sqlite.lock"
+TAKEN_BACK = -1.0  # as the points of an override, which are never below 0
 SCHEMA_VERSION = 1
 BUSY_S = 30.0  # how long a writer waits for another one: each holds the file for milliseconds
 _SCHEMA = """
@@ -147,6 +148,10 @@ class Store(Closing):
             Death(row["submission"], datetime.fromisoformat(row["at"]), row["worker"], row["reason"]) for row in rows
         )
 
+    def take_back_override(self, student: str, exercise: str, reason: str, made: datetime) -> None:
+        """The points of the grading count again; the decisions stay in the file."""
+        self.add_override(Override(student, exercise, TAKEN_BACK, reason, made))
+
     def add_override(self, override: Override) -> None:
         values = (override.student, override.exercise, override.points, override.reason, override.made.isoformat())
         with self._written() as database:
@@ -154,9 +159,9 @@ class Store(Closing):
             database.execute(f"INSERT INTO overrides ({columns}) VALUES (?, ?, ?, ?, ?)", values)
 
     def overrides(self) -> tuple[Override, ...]:
-        """The newest decision for each student and exercise, in the order in which they were made."""
+        """The newest decision for each student and exercise, in the order in which they were made; none taken back."""
         newest = "id IN (SELECT max(id) FROM overrides GROUP BY student, exercise)"
-        rows = self._rows(f"SELECT * FROM overrides WHERE {newest} ORDER BY id")
+        rows = self._rows(f"SELECT * FROM overrides WHERE {newest} AND points >= 0 ORDER BY id")
         return tuple(
             Override(row["student"], row["exercise"], row["points"], row["reason"], datetime.fromisoformat(row["made"]))
             for row in rows

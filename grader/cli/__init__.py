@@ -130,9 +130,12 @@ def _as_warpgrade_error(error: Exception) -> WarpgradeError:
 
 
 def _usage_hint(error: click.ClickException) -> str:
-    """Where to look: at the list of exercises if the name is missing, else at the help."""
+    """Where to look: at the list of exercises if the name is missing, else at the help of the group's command."""
     import click
 
+    context = getattr(error, "ctx", None)
+    if context is not None and context.command_path.count(" ") > 1:
+        return f"`{context.command_path} --help` shows its options"
     if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name in ("name", "names"):
         words = error.ctx.command_path.split() if error.ctx else []
         if len(words) == 2:  # not `grade dev new`

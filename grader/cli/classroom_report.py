@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from grader.catalog.exercises import Catalog
 from grader.classroom import key
 from grader.classroom.facts import facts_of
 from grader.classroom.folder import read_class
@@ -28,6 +29,8 @@ from grader.text import counted, listed, safe
 
 TEXT_BYTES = 256 << 10
 REPORT = "report"
+COLLECT = "`grade class collect {folder} SOURCE…` reads a download of your LMS, a folder, or git repositories"
+NOTHING_COLLECTED = f"No submissions were collected yet: {COLLECT}."
 LISTED = 12  # of those who are left out
 
 
@@ -36,6 +39,19 @@ def whole_record(folder: Path, courses: Sequence[Path]) -> ClassRecord:
     record = read_class(folder, courses)
     with Store.open(folder, make=False) as store:
         return replace(record, results=store.results(), overrides=store.overrides())
+
+
+def with_unchanged(folder: Path, record: ClassRecord, catalog: Catalog) -> ClassRecord:
+    """The record that also says which submissions are the stub as it was handed out."""
+    from grader.classroom.collect.exercises import Assigned
+
+    assigned = Assigned(record.assignment, catalog)
+    unchanged = (
+        one.key
+        for one in record.submissions
+        if one.exercise in assigned.exercises and assigned.is_handout(one.exercise, _contents(folder, one))
+    )
+    return replace(record, unchanged=frozenset(unchanged))
 
 
 def private_texts(folder: Path, record: ClassRecord) -> list[str]:
@@ -71,7 +87,8 @@ def report(**values: Any) -> int:
     from grader.render.json import dumps, versions
 
     options = ReportOptions(**values)
-    record = whole_record(options.folder, options.courses)
+    catalog = load(options.courses)
+    record = with_unchanged(options.folder, whole_record(options.folder, options.courses), catalog)
     book, made = gradebook(record), datetime.now().astimezone()
     ids = [row.student.id for row in book.rows]
     who = pseudonyms(ids, key.read_key(options.folder)) if options.leaderboard else {}
@@ -82,15 +99,23 @@ def report(**values: Any) -> int:
         print_json(document)
         return 0
     to = options.to or options.folder / REPORT
-    files = _pages(options, to, record, book, made, who) | {"class.json": dumps(document) + "\n"}
+    files = _pages(catalog, options, to, record, book, made, who) | {"class.json": dumps(document) + "\n"}
     for name, text in files.items():
         _write(to / name, text)
     _say_what_was_made(to, book)
+    if not record.submissions:
+        say(NOTHING_COLLECTED.format(folder=options.folder))
     return 0
 
 
 def _pages(
-    options: ReportOptions, to: Path, record: ClassRecord, book: Gradebook, made: datetime, who: Mapping[str, str]
+    catalog: Catalog,
+    options: ReportOptions,
+    to: Path,
+    record: ClassRecord,
+    book: Gradebook,
+    made: datetime,
+    who: Mapping[str, str],
 ) -> dict[str, str]:
     """All pages by their paths in the report."""
     from grader.render.classroom.leaderboard import leaderboard_page
@@ -99,7 +124,7 @@ def _pages(
     from grader.render.classroom.teacher import teacher_page
     from grader.render.json import versions
 
-    facts, private = facts_of(load(options.courses), record.assignment), private_texts(options.folder, record)
+    facts, private = facts_of(catalog, record.assignment), private_texts(options.folder, record)
     shown = {"warpgrade": versions()["warpgrade"]}
     paths = {student: f"students/{name}.html" for student, name in file_names(r.student.id for r in book.rows).items()}
     pages = {
@@ -121,6 +146,12 @@ def _pages(
 
 
 def _texts(folder: Path, submission: ClassSubmission) -> dict[str, str]:
+    """The submitted files as text."""
+    contents = _contents(folder, submission)
+    return {name: content[:TEXT_BYTES].decode("utf-8", "replace") for name, content in contents.items()}
+
+
+def _contents(folder: Path, submission: ClassSubmission) -> dict[str, bytes]:
     """The submitted files by the names that findings use; one that is gone, or was changed since, is left out."""
     found = {}
     for file in submission.files:
@@ -130,7 +161,7 @@ def _texts(folder: Path, submission: ClassSubmission) -> dict[str, str]:
             continue
         if sha256(content).hexdigest() == file.sha256:
             name = submission.exercise + ("_host.py" if file.path.endswith(".py") else ".cu")
-            found[name] = content[:TEXT_BYTES].decode("utf-8", "replace")
+            found[name] = content
     return found
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from grader.classroom.engines.base import Engine
+    from grader.render.classroom.figures import Task
 
 STOPPED = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SCHEMA = "warpgrade/class-run/1"
@@ -60,9 +61,14 @@ class RunOptions:
 
 def run(**values: Any) -> int:
     """Grade what has no result; 0 when nothing is left."""
+    from grader.cli.classroom_report import COLLECT
+
     options = RunOptions(**values)
     catalog = load(options.courses)
     record = read_class(options.folder, options.courses)
+    if not record.submissions:
+        hint = COLLECT.format(folder=options.folder)
+        raise UsageError("no submissions were collected yet", code="nothing_collected", hint=hint)
     chosen = selected(record, options.student, options.exercise)
     _require_sandbox(options)
     with RunLock(options.folder), Store.open(options.folder) as store, _stops() as stopped:
@@ -332,8 +338,9 @@ ADVICE = {
 def summary(
     record: ClassRecord, chosen: Sequence[ClassSubmission], store: Store, graded_now: int, elapsed_s: float
 ) -> dict[str, Any]:
-    """What a run or `status` says, as one document. ``left`` also counts what is to be graded again."""
+    """What a run or `status` says, as one document. ``left`` also counts ``again``, what is to be graded again."""
     results, graded = _of(chosen, store.results()), store.graded()
+    again = sum(result.submission not in graded for result in results)
     named = {submission.key: submission for submission in chosen}
     attention = [
         {
@@ -352,6 +359,7 @@ def summary(
         "submissions": len(named),
         "graded": len(results),
         "left": sum(submission not in graded for submission in named),
+        "again": again,
         "graded_now": graded_now,
         "elapsed_s": round(elapsed_s, 3),
         "verdicts": dict(sorted(Counter(result.verdict for result in results).items())),
@@ -387,8 +395,13 @@ def _print_summary(document: Mapping[str, Any], folder: Path) -> None:
         say(sentence)
     if document["for_the_teacher"]:
         say(AGAIN.format(folder=folder))
-    if document["left"]:
-        left = counted(document["left"], "submission")
+    if document["again"]:
+        say(
+            f"{document['again']} to grade again: `grade class run {folder}` continues. "
+            "Until then the older results count."
+        )
+    if ungraded := document["left"] - document["again"]:
+        left = counted(ungraded, "submission")
         say(f"{left} left: `grade class run {folder}` grades what has no result, and nothing twice.")
 
 
@@ -399,26 +412,45 @@ AGAIN = (
 
 
 def status(folder: Path, as_json: bool, courses: tuple[Path, ...]) -> int:
-    """Say what is graded and what is left."""
-    record = read_class(folder, courses)
+    """Say what is graded, what is left, what needs the teacher, and what the teacher decided."""
+    from grader.classroom.gradebook import gradebook
+    from grader.cli.classroom_report import NOTHING_COLLECTED, whole_record, with_unchanged
+    from grader.render.classroom.figures import about_people
+
+    record = with_unchanged(folder, whole_record(folder, courses), load(courses))
     chosen = selected(record, None, None)
     with Store.open(folder, make=False) as store:
         document = summary(record, chosen, store, 0, 0.0)
-        document["overrides"] = len(store.overrides())
+    tasks = about_people(gradebook(record)) if record.submissions else ()
+    document["overrides"] = len(record.overrides)
+    document["decisions"] = [
+        {"student": one.student, "exercise": one.exercise, "points": one.points, "reason": one.reason}
+        for one in record.overrides
+    ]
+    document["about_people"] = [{"what": task.what, "whom": list(task.whom)} for task in tasks]
     if as_json:
         print_json(document)
         return 0
     print_line(record.assignment.title)
+    if not record.submissions:
+        say(NOTHING_COLLECTED.format(folder=folder))
+        return 0
     _print_summary(document, folder)
-    _print_by_exercise(record, chosen, folder)
-    if document["overrides"]:
-        print_line(f"{counted(document['overrides'], 'override')} by the teacher")
+    _print_by_exercise(record, chosen)
+    for task in tasks:
+        say(task_words(task))
+    _print_decisions(record.overrides, folder)
     return 0
 
 
-def _print_by_exercise(record: ClassRecord, chosen: Sequence[ClassSubmission], folder: Path) -> None:
-    with Store.open(folder, make=False) as store:
-        results = {result.submission: result for result in store.results()}
+def task_words(task: Task) -> str:
+    """``2 students submitted nothing: Ada; Bob``."""
+    more = f"; and {len(task.whom) - IDS} more" if len(task.whom) > IDS else ""
+    return f"{task.what}: {'; '.join(map(safe, task.whom[:IDS]))}{more}" if task.named else task.what
+
+
+def _print_by_exercise(record: ClassRecord, chosen: Sequence[ClassSubmission]) -> None:
+    results = {result.submission: result for result in record.results}
     width = max(len(exercise.name) for exercise in record.assignment.exercises)
     for exercise in record.assignment.exercises:
         mine = [submission for submission in chosen if submission.exercise == exercise.name]
@@ -427,17 +459,44 @@ def _print_by_exercise(record: ClassRecord, chosen: Sequence[ClassSubmission], f
         print_line(f"  {exercise.name:<{width}}  {len(done)} of {len(mine)}  {words}".rstrip())
 
 
-def override(folder: Path, student: str, exercise: str, points: float, reason: str, courses: tuple[Path, ...]) -> int:
+def _print_decisions(overrides: Sequence[Override], folder: Path) -> None:
+    if not overrides:
+        return
+    print_line(f"{counted(len(overrides), 'override')} by the teacher")
+    for one in overrides:
+        print_line(f"  {safe(one.student)} {one.exercise}: {one.points:g} points, {safe(one.reason)}")
+    say(f"`grade class override {folder} NAME EXERCISE --undo` takes one back.")
+
+
+def override(
+    folder: Path, student: str, exercise: str, points: float | None, reason: str, undo: bool, courses: tuple[Path, ...]
+) -> int:
     """Store a teacher's decision. Raises UsageError for an unknown student or exercise, or too many points."""
     record = read_class(folder, courses)
     selected(record, student, exercise)
     most = next(one.points for one in record.assignment.exercises if one.name == exercise)
+    if undo:
+        return _take_back(folder, student, exercise, points, reason)
+    if points is None or not reason.strip():
+        missing = "--points" if points is None else "--reason"
+        hint = "the reason stands in the gradebook; `grade class override --help` shows the options"
+        raise UsageError(f"{missing} is missing", code="no_points" if points is None else "no_reason", hint=hint)
     if not 0 <= points <= most:
         hint = "assignment.toml says how many points an exercise has"
         raise UsageError(f"{exercise} has from 0 to {most:g} points, not {points:g}", code="bad_points", hint=hint)
-    if not reason.strip():
-        raise UsageError("--reason says nothing", code="no_reason", hint="write why: it stands in the gradebook")
     with Store.open(folder) as store:
         store.add_override(Override(student, exercise, points, reason.strip(), datetime.now(UTC)))
     print_line(f"{student} has {points:g} of {most:g} points for {exercise}: {reason.strip()}")
+    return 0
+
+
+def _take_back(folder: Path, student: str, exercise: str, points: float | None, reason: str) -> int:
+    if points is not None:
+        raise UsageError("--undo and --points cannot be used together", code="usage", hint="use one of them")
+    with Store.open(folder) as store:
+        if (student, exercise) not in {(one.student, one.exercise) for one in store.overrides()}:
+            hint = f"`grade class status {folder}` lists the overrides"
+            raise UsageError(f"{student} has no override for {exercise}", code="no_override", hint=hint)
+        store.take_back_override(student, exercise, reason.strip(), datetime.now(UTC))
+    print_line(f"The override of {student} for {exercise} is taken back: the points of the grading count again.")
     return 0

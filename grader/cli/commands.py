@@ -576,12 +576,16 @@ def status() -> None:
 
 @command(
     "classroom_run.override", CLASS_FOLDER, click.argument("student"), click.argument("exercise"),
-    click.option("--points", type=float, required=True, metavar="N", help="Of the assignment's points."),
-    click.option("--reason", required=True, metavar="TEXT", help="Why; it stands in the gradebook."),
+    click.option("--points", type=float, metavar="N", help="Of the assignment's points."),
+    click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the gradebook."),
+    click.option("--undo", is_flag=True, help="Take your decision back: the points of the grading count again."),
     COURSE, group=class_,
 )  # fmt: skip
 def override() -> None:
-    """Decide the points of one student's exercise yourself."""
+    """Decide the points of one student's exercise yourself.
+
+    The newest decision counts; `grade class status FOLDER` lists them.
+    """
 
 
 @command(

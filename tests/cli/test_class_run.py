@@ -14,10 +14,11 @@ from rich.console import Console
 from grader.classroom.folder import init_class
 from grader.classroom.records import AssignedExercise, Assignment, ClassSubmission, Result, SubmittedFile
 from grader.classroom.run import InFlight, Watched
-from grader.classroom.store import Store
+from grader.classroom.store import Basis, Store
 from grader.classroom.submissions import write_submissions
 from grader.cli import main
 from grader.cli.classroom_run import pace, remarks, result_words, table_of_run
+from grader.cli.course import find, load
 
 NOW = datetime(2026, 11, 21, 17, 5, tzinfo=UTC)
 
@@ -84,6 +85,51 @@ def test_an_override_is_stored_with_its_reason(week4, capsys):
     assert (override.points, override.reason) == (70.0, "shown in person")
 
 
+def test_status_lists_the_overrides_and_one_can_be_taken_back(week4, capsys):
+    decide = ["class", "override", str(week4), "bob", "vector_add"]
+    assert main([*decide, "--points", "70", "--reason", "shown in person"]) == 0
+    assert main(["class", "status", str(week4)]) == 0
+    assert "  bob vector_add: 70 points, shown in person\n" in shown(capsys)
+    assert main([*decide, "--undo"]) == 0
+    assert "is taken back" in shown(capsys)
+    assert main(["class", "status", str(week4), "--json"]) == 0
+    assert json.loads(shown(capsys))["decisions"] == []
+    assert main([*decide, "--points", "60", "--reason", "again"]) == 0
+    with Store.open(week4) as store:
+        assert [one.points for one in store.overrides()] == [60]
+
+
+def test_status_names_who_is_unknown_who_is_missing_and_unchanged_stubs(week4, capsys):
+    (week4 / "roster.csv").write_text("id,name\nada,\nbob,\nzoe,Zoe Z\n")
+    stub = find(load(()), "vector_add").stub.read_bytes()
+    (week4 / "ada.cu").write_bytes(stub)
+    ada = ClassSubmission("ada", "vector_add", 1, (SubmittedFile("ada.cu", hashlib.sha256(stub).hexdigest()),))
+    write_submissions(week4, "week4", [ada, a_submission("eve")])
+    assert main(["class", "status", str(week4)]) == 0
+    said = " ".join(shown(capsys).split())
+    assert "2 students submitted nothing: bob; Zoe Z" in said
+    assert "1 student not on the roster: eve" in said
+    assert "1 submission without a change to the stub: ada, vector_add" in said
+
+
+def test_status_after_a_killed_run_again_says_what_is_to_grade_again(week4, capsys):
+    with Store.open(week4) as store:
+        store.begin(Basis("1", "2", "3", "sim", "4"), again=[a_submission("ada").key])
+    assert main(["class", "status", str(week4)]) == 0
+    said = " ".join(shown(capsys).split())
+    assert "1 to grade again: `grade class run" in said
+    assert "1 submission left: `grade class run" in said
+
+
+def test_a_class_with_nothing_collected_says_what_is_next(week4, capsys):
+    write_submissions(week4, "week4", [])
+    assert main(["class", "run", str(week4)]) == 2
+    assert "`grade class collect" in capsys.readouterr().err
+    for command in ("status", "report"):
+        assert main(["class", command, str(week4)]) == 0
+        assert "No submissions were collected yet: `grade class collect" in " ".join(shown(capsys).split())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -100,7 +146,11 @@ def test_an_override_is_stored_with_its_reason(week4, capsys):
             ["override", "week4", "bob", "vector_add", "--points", "nan", "--reason", "x"],
             "vector_add has from 0 to 100",
         ),
-        (["override", "week4", "bob", "vector_add", "--points", "1", "--reason", " "], "--reason says nothing"),
+        (["override", "week4", "bob", "vector_add", "--points", "1", "--reason", " "], "--reason is missing"),
+        (["override", "week4", "bob", "vector_add", "--points", "60"], "`grade class override --help`"),
+        (["override", "week4"], "`grade class override --help`"),
+        (["override", "week4", "bob", "vector_add", "--undo"], "bob has no override for vector_add"),
+        (["override", "week4", "bob", "vector_add", "--undo", "--points", "1"], "cannot be used together"),
         (["run", "week4", "--student", "eva"], "this class has no student 'eva'"),
         (["run", "week4", "--jobs", "2", "--workers", "2"], "--jobs and --workers cannot be used together"),
         (["run", "nowhere"], "nowhere"),

@@ -134,7 +134,7 @@ def test_version_is_one_line(run):
         (["vector_add", "--timeout", "0"], "usage", "0.0 is not in the range", "grade --help"),
         (["vector_add", "--seed"], "usage", "requires an argument", "grade --help"),
         (["--solution"], "usage", "missing argument", "`grade list` shows the names; for example `grade vector_add`"),
-        (["dev", "new"], "usage", "missing argument 'NAME'", "`grade --help`"),
+        (["dev", "new"], "usage", "missing argument 'NAME'", "`grade dev new --help`"),
         (["vector_add", "reduce_v3", "--file", "x.cu"], "file_for_several", "--file names one file", "one by one"),
         (
             ["vector_add", "--file", "x.cu", "--solution"],

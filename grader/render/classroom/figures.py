@@ -20,6 +20,7 @@ FAR_FASTER = 3.0
 SLOWEST_SHOWN = 8
 SLOWER = 1.25  # than the median: less is no reason to look
 STUMBLES_SHOWN = 12
+FEW = 5  # submissions without a time that are named: often it is all of them
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Task:
     what: str
     to_do: str
     whom: tuple[str, ...] = field(default=())  # student and exercise
+    named: bool = True  # False: the number says enough
 
 
 def exercise_figures(book: Gradebook) -> tuple[ExerciseFigures, ...]:
@@ -220,13 +222,38 @@ TO_DO: Mapping[str, str] = {
 
 def tasks(book: Gradebook) -> tuple[Task, ...]:
     """What is left for the teacher, the most urgent first."""
-    return tuple(task for task in (*_open(book), *_strange(book), *_unequal(book)) if task.whom or not task.to_do)
+    return tuple(task for task in (*_open(book), *about_people(book), *_unequal(book)) if task.whom or not task.to_do)
 
 
 def _open(book: Gradebook) -> Iterator[Task]:
     for state, why in OPEN.items():
         whom = [_named(row, grade) for row in book.rows for grade in row.grades if grade.state == state]
         yield Task(f"{counted(len(whom), 'grade')} open: {why}", TO_DO[state], tuple(whom))
+
+
+def about_people(book: Gradebook) -> tuple[Task, ...]:
+    """Who is unknown, who is missing, and what is strange about submissions before they are graded."""
+    return tuple(task for task in (*_missing(book), *_strange(book)) if task.whom)
+
+
+def _missing(book: Gradebook) -> Iterator[Task]:
+    """Students who submitted nothing or not everything, and those who submitted the stub."""
+    gone = [(row, [grade for grade in row.grades if grade.state == "missing"]) for row in book.rows if row.known]
+    nothing = tuple(row.student.name or row.student.id for row, grades in gone if len(grades) == len(row.grades))
+    yield Task(f"{counted(len(nothing), 'student')} submitted nothing", _ASK, nothing)
+    part = tuple(_named(row, grade) for row, grades in gone if len(grades) < len(row.grades) for grade in grades)
+    yield Task(f"{counted(len(part), 'exercise')} missing of students who submitted others", _ASK, part)
+    stubs = tuple(
+        _named(row, grade)
+        for row in book.rows
+        for grade in row.grades
+        if grade.attempt and grade.attempt.submission.key in book.unchanged
+    )
+    words = f"{counted(len(stubs), 'submission')} without a change to the stub"
+    yield Task(words, "Was another file meant? Ask them, and collect again.", stubs)
+
+
+_ASK = "They have 0 points for it. If it came another way, `grade class collect` adds it."
 
 
 def _strange(book: Gradebook) -> Iterator[Task]:
@@ -240,7 +267,7 @@ def _strange(book: Gradebook) -> Iterator[Task]:
     words = f"{counted(len(marked), 'submission')} marked as late, without a time"
     yield Task(words, f"The platform does not say by how much, so it costs nothing. {_TIMES}", marked)
     words = f"{counted(len(timeless), 'submission')} without a time"
-    yield Task(words, f"They do not count as late. {_TIMES}", timeless)
+    yield Task(words, f"They do not count as late. {_TIMES}", timeless, named=len(timeless) <= FEW)
 
 
 _TIMES = f"`grade class collect` takes a CSV with times; or decide yourself: {_DECIDE}."

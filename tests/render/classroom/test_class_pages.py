@@ -144,6 +144,18 @@ def test_submissions_without_a_time_are_listed_and_those_that_are_marked_as_late
     whom = {task.what: task.whom for task in figures.tasks(gradebook(record(one, two)))}
     assert whom["1 submission marked as late, without a time"] == ("Bob, vector_add",)
     assert whom["1 submission without a time"] == ("Ada, vector_add",)
+    many = [submission(f"s{at}", submitted=None) for at in range(30)]
+    (timeless,) = [task for task in figures.about_people(gradebook(record(*many, roster=""))) if "time" in task.what]
+    assert (timeless.what, timeless.named) == ("30 submissions without a time", False)
+
+
+def test_who_submitted_nothing_or_the_stub_needs_the_teacher():
+    one, two = submission("ada"), submission("bob")
+    made = replace(record(one, two, roster="ada bob zoe"), unchanged=frozenset({two.key}))
+    whom = {task.what: task.whom for task in figures.tasks(gradebook(made))}
+    assert whom["1 student submitted nothing"] == ("Zoe",)
+    assert whom["2 exercises missing of students who submitted others"] == ("Ada, reduce_v3", "Bob, reduce_v3")
+    assert whom["1 submission without a change to the stub"] == ("Bob, vector_add",)
 
 
 def test_the_slowest_are_by_kernel_time_or_without_one_by_the_time_of_grading():
