@@ -205,7 +205,7 @@ def _attempt(
 ) -> Attempt:
     late = lateness(assignment.late, assignment.deadline, submission.submitted)
     state = _state(result)
-    earned = _scaled(result, exercise.points) if state == "graded" else None
+    earned = scaled(result, exercise.points) if state == "graded" else None
     lost = _lost_by_verdict(result, earned, exercise.points)
     if late.too_late:
         why = Deduction("too_late", earned or 0.0, f"submitted {_by_words(late)} after the deadline: too late")
@@ -231,7 +231,8 @@ def _state(result: Result | None) -> State:
     return "error" if nothing or result.verdict in ("error", "unsupported") else "graded"
 
 
-def _scaled(result: Result | None, points: float) -> float | None:
+def scaled(result: Result | None, points: float) -> float | None:
+    """The points of a run as part of the assignment's ``points``; None if the run has none."""
     if result is None or result.points is None or not result.max_points:
         return None
     return rounded(points * result.points / result.max_points)

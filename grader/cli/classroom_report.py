@@ -83,6 +83,7 @@ class ReportOptions:
 def report(**values: Any) -> int:
     """Write the pages; or print the document."""
     from grader.render.classroom.document import class_document
+    from grader.render.classroom.leaderboard import boards, no_speed
     from grader.render.classroom.names import pseudonyms
     from grader.render.json import dumps, versions
 
@@ -103,6 +104,8 @@ def report(**values: Any) -> int:
     for name, text in files.items():
         _write(to / name, text)
     _say_what_was_made(to, book)
+    if who and len(boards(book, who)) == 1:
+        say(no_speed(book))
     if not record.submissions:
         say(NOTHING_COLLECTED.format(folder=options.folder))
     return 0

@@ -233,11 +233,17 @@ def _view(
 ) -> Iterator[Callable[[Watched, Result | None], None]]:
     """A function that shows the run: a live table on a terminal, else a line for each result."""
     submissions = {submission.key: submission for submission in record.submissions}
+    most = {exercise.name: exercise.points for exercise in record.assignment.exercises}
+
+    def words(result: Result) -> str:
+        submission = submissions[result.submission]
+        return result_words(result, submission, most[submission.exercise])
+
     if options.as_json:
         yield lambda watched, result: None
     elif not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         print_line(f"{record.assignment.title}: {engine.words}")
-        yield lambda watched, result: _print_result(watched, result, submissions)
+        yield lambda watched, result: _print_result(watched, result, words)
     else:
         from rich.console import Console
         from rich.live import Live
@@ -248,7 +254,7 @@ def _view(
 
             def show(watched: Watched, result: Result | None) -> None:
                 if result is not None:
-                    last.append(result_words(result, submissions[result.submission]))
+                    last.append(words(result))
                 now = datetime.now().astimezone()
                 title = f"{record.assignment.title}, {engine.words}"
                 table = table_of_run(title, watched, list(last), time.monotonic() - started, now)
@@ -257,15 +263,20 @@ def _view(
             yield show
 
 
-def _print_result(watched: Watched, result: Result | None, submissions: Mapping[str, ClassSubmission]) -> None:
+def _print_result(watched: Watched, result: Result | None, words: Callable[[Result], str]) -> None:
     if result is not None:
-        words = result_words(result, submissions[result.submission])
-        print_line(f"{watched.done:>{len(str(watched.total))}}/{watched.total}  {words}")
+        print_line(f"{watched.done:>{len(str(watched.total))}}/{watched.total}  {words(result)}")
 
 
-def result_words(result: Result, submission: ClassSubmission) -> str:
-    """``ada vector_add  pass 80/80  1.4 s``."""
-    points = "" if result.points is None else f" {result.points:g}/{result.max_points:g}"
+def result_words(result: Result, submission: ClassSubmission, most: float) -> str:
+    """``ada vector_add  pass, 100 of 100 points (fast not graded)  1.4 s``; ``most`` are the assignment's points."""
+    from grader.classroom.gradebook import number, scaled
+
+    earned = scaled(result, most)
+    stages = result.run.get("stages") or ()
+    left_out = [str(stage["name"]) for stage in stages if stage["status"] == "not_graded"]
+    points = "" if earned is None else f", {number(earned)} of {number(most)} points"
+    points += f" ({listed(left_out)} not graded)" if points and left_out else ""
     seconds = (result.ended - result.started).total_seconds()
     attempts = f", attempt {result.attempts}" if result.attempts > 1 else ""
     return f"{submission.student} {submission.exercise}  {result.verdict}{points}  {seconds:.1f} s{attempts}"

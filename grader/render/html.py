@@ -141,6 +141,7 @@ def section(graded: GradedPage, name: str, level: str, number: str) -> dict[str,
         "points": points(verdict),
         "where": BACKENDS.get(verdict.backend, verdict.backend),
         "idea": graded.idea,
+        "fact": next((found.message for found in verdict.diagnostics if found.severity == "error"), ""),
         "right": right_words(verdict, right=" right"),
         # without details that a finding below repeats
         "stages": [replace(s, detail="") if s.detail in messages else s for s in verdict.stages],

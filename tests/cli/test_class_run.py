@@ -188,7 +188,8 @@ def test_the_live_table_shows_progress_rate_time_left_and_what_is_in_flight():
     flying = InFlight(a_submission("eve\x1b[31m"), NOW - timedelta(seconds=3), 2)
     watched = Watched(200, 57, {"pass": 45, "wrong": 12}, (flying,), deaths=1)
     console = Console(file=StringIO(), width=90, color_system=None)
-    last = [result_words(a_result(a_submission("ada")), a_submission("ada"))]
+    run = {"stages": [{"name": "correct", "status": "passed"}, {"name": "fast", "status": "not_graded"}]}
+    last = [result_words(a_result(a_submission("ada"), run=run), a_submission("ada"), 50)]
     console.print(table_of_run("Week 4, 2 at once here", watched, last, 120.0, NOW))
     assert console.file.getvalue() == snapshot("""\
 Week 4, 2 at once here
@@ -199,7 +200,7 @@ in flight
 eve\\x1b[31m  vector_add  3 s  attempt 2
 
 last
-ada vector_add  pass 80/80  1.4 s
+ada vector_add  pass, 50 of 50 points (fast not graded)  1.4 s
 """)
 
 

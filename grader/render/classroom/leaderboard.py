@@ -76,6 +76,14 @@ def _cells(measured: Mapping[str, Any]) -> tuple[str, ...]:
     return duration(float(measured["median_s"])), percent(float(part)) if part is not None else ""
 
 
+def no_speed(book: Gradebook) -> str:
+    """Why no exercise has a table of times."""
+    attempts = [attempt for grade in book.grades for attempt in grade.attempts if attempt.result]
+    if any(attempt.result and attempt.result.machine.get("gpu") for attempt in attempts):
+        return "There is no table of speed: no submission that passed was timed."
+    return "There is no table of speed: kernels are timed on a GPU alone, and this class was graded without one."
+
+
 def _placed(lines: Sequence[Line]) -> tuple[Place, ...]:
     ordered = sorted(lines, key=lambda line: (-line[1], line[0]))
     merits = [merit for _, merit, _ in ordered]
@@ -84,9 +92,11 @@ def _placed(lines: Sequence[Line]) -> tuple[Place, ...]:
 
 def leaderboard_page(book: Gradebook, pseudonyms: Mapping[str, str], *, made: datetime) -> str:
     """Return the page."""
+    made_boards = boards(book, pseudonyms)
     return environment().get_template("class_leaderboard.html.j2").render(
         title=f"{cut(book.assignment.title, 40)} · leaderboard",
         assignment=book.assignment,
-        boards=boards(book, pseudonyms),
+        boards=made_boards,
+        no_speed="" if len(made_boards) > 1 else no_speed(book),
         made=made.strftime("%Y-%m-%d %H:%M %Z").strip(),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from grader.classroom.records import Override, Result, Student
 from grader.render.classroom import figures
 from grader.render.classroom.names import file_names, pseudonyms
 from grader.render.classroom.student import student_page
+from grader.verdict import Diagnostic
 
 CLASS = class_of_30()
 PAGES = pages_of(CLASS)
@@ -183,6 +184,14 @@ def test_a_student_sees_points_with_reasons_the_finding_its_lines_and_the_hint()
     assert "compare the index with the size first" in words
 
 
+def test_the_banner_says_the_fact_before_the_next_step():
+    made = submission("ada")
+    found = Diagnostic("limit", "the kernel needs 60 KiB of shared memory; a block has 48 KiB")
+    verdict = replace(RACY, verdict="limit", diagnostics=(found,), cases=(), next_step="use less")
+    words = Page(own_page(record(made, results=(result(made, verdict),)))).words
+    assert words.index("a block has 48 KiB") < words.index("Next: use less") < words.index("Stages")
+
+
 def test_a_student_sees_late_submissions_decisions_and_what_is_open_in_words():
     assert "−8: 1 day late: 20 % of 40 points." in of("Bo Li").words
     assert "Your teacher gave 40 of 40 points: Was ill." in of("Barbara Liskov").words
@@ -242,6 +251,14 @@ def test_the_leaderboard_names_nobody_and_each_student_finds_the_own_line():
     assert own[IDS["Ada Lovelace"]] in board
     assert own[IDS["Ada Lovelace"]] in PAGES[f"student {IDS['Ada Lovelace']}"]
     assert own[IDS["Alan Turing"]] not in PAGES[f"student {IDS['Ada Lovelace']}"]
+
+
+@pytest.mark.parametrize(("gpu", "why"), [("", "graded without one"), ("H200", "no submission that passed was timed")])
+def test_a_leaderboard_without_times_says_why(gpu, why):
+    one = submission("ada")
+    graded = replace(result(one, replace(PASSED, measured=None)), machine={"gpu": gpu})
+    assert why in Page(pages_of(record(one, results=(graded,)))["leaderboard"]).words
+    assert "There is no table of speed" not in READ["leaderboard"].words
 
 
 def test_equal_results_share_a_place_and_the_fastest_is_first():
