@@ -27,6 +27,7 @@ from grader.classroom.key import assignment_key, read_key, seed
 from grader.classroom.records import AssignedExercise, Assignment, LateRule, Student
 from grader.classroom.run import TaskMaker
 from grader.errors import UsageError
+from grader.paths import PACKAGE
 
 DEADLINE = datetime(2026, 12, 6, 22, 59, tzinfo=UTC)
 ASSIGNED = Assignment(
@@ -39,16 +40,22 @@ HERE = Path(__file__).parent
 def python_for_others(folder: Path) -> Path:
     """A Python with warpgrade that another user may start, too, as in a container; skips the test if there is none."""
     own, system = Path(sys.executable), Path("/usr/bin/python3")
-    real = own.resolve()
-    if os.geteuid() != 0 or all(place.stat().st_mode & 0o001 for place in (*own.parents, real, *real.parents)):
+    found = [path for path in sys.path if path and Path(path).is_dir()]
+    if os.geteuid() != 0 or all(map(_others_may_enter, (own, own.resolve()))):
         return own
     version = [str(number) for number in sys.version_info[:2]]
     if not system.exists() or f"python{'.'.join(version)}" not in str(system.resolve()):
         pytest.skip("this Python is in a folder of root's, and the system's is of another version")
+    if not _others_may_enter(PACKAGE):
+        pytest.skip("the package is in a folder of root's")
     subprocess.run([system, "-m", "venv", "--without-pip", folder], check=True)
     (packages,) = (folder / "lib").glob("*/site-packages")
-    (packages / "warpgrade.pth").write_text("\n".join(path for path in sys.path if path and Path(path).is_dir()))
+    (packages / "warpgrade.pth").write_text("\n".join(found))
     return folder / "bin" / "python"
+
+
+def _others_may_enter(path: Path) -> bool:
+    return all(place.stat().st_mode & 0o001 for place in (path, *path.parents))
 
 
 def unpacked(root: Path, made: bytes) -> None:
