@@ -38,7 +38,7 @@ KEYS = """
   Enter  grade your file
   s      show the task again
   d      done: go on to the questions
-  q      leave; `grade interview {file}` goes on, and the clock runs on
+  q      leave; go on with `grade interview {file}`
   ?      this list"""
 
 Graded = Callable[[CourseExercise, Path, int], Verdict]
