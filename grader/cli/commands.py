@@ -5,114 +5,42 @@ Modules that a command needs are imported inside it, so that ``grade --help`` an
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from importlib import import_module
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import click
 
-from grader import __version__
+from grader.cli.class_commands import class_
+from grader.cli.declaring import (
+    AS_JSON,
+    BACKEND,
+    COURSE,
+    DEVICE,
+    MINUTES,
+    NAME,
+    NAMES,
+    NO_COLOR,
+    NO_SANDBOX,
+    OPTIONAL_NAME,
+    OUTPUT,
+    TIMEOUT,
+    VARIANT,
+    cli,
+    command,
+    graded_file,
+    path_option,
+)
+from grader.cli.dev_commands import dev
 from grader.cli.routing import (
     SHELLS,
-    GradeGroup,
-    InOrder,
     complete_names,
     complete_paths,
     complete_words,
     completion_script,
 )
-from grader.verdict import BACKENDS, MAX_SEED
+from grader.verdict import MAX_SEED
 
-Declared = Callable[[Callable[..., Any]], Callable[..., Any]]
-"""A decorator that declares an option or an argument of a command."""
-
-
-def path_option(*names: str, metavar: str = "FILE", **more: Any) -> Declared:
-    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **more)
-
-
-def path_argument(name: str, *, metavar: str, **more: Any) -> Declared:
-    return click.argument(name, type=click.Path(path_type=Path), metavar=metavar, **more)
-
-
-def graded_file(verb: str) -> Declared:
-    """The options that name the file: the user's own, or the course's solution."""
-    file = path_option("--file", metavar="PATH", help=f"{verb} this file.")
-    solution = click.option("--solution", is_flag=True, help=f"{verb} the course's own solution.")
-    return lambda command: file(solution(command))
-
-
-def _finite(_: click.Context, option: click.Parameter, value: float | None) -> float | None:
-    """Refuse ``nan`` and ``inf``, which are numbers to Python."""
-    if value is not None and not isfinite(value):
-        raise click.BadParameter(f"it must be a positive number of seconds, not {value}", param=option)
-    return value
-
-
-COURSE = path_option(
-    "--course", "courses", multiple=True, metavar="DIR",
-    help="Also use the exercises in this folder; may be given several times.",
-)  # fmt: skip
-NAME = click.argument("name", shell_complete=complete_names)
-OPTIONAL_NAME = click.argument("name", required=False, metavar="[NAME]", shell_complete=complete_names)
-NAMES = click.argument("names", nargs=-1, metavar="[NAME…]", shell_complete=complete_names)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
-NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (also: NO_COLOR=1).")
-MINUTES = click.option(
-    "--minutes", type=click.FloatRange(min=0, min_open=True), metavar="N",
-    help="Run a slice: continue where the last run stopped, changed exercises first; exit 3 while some are left.",
-)  # fmt: skip
-DEVICE = click.option("--device", type=click.IntRange(min=0), default=0, metavar="N", help="Which GPU, from 0.")
-BACKEND = click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="Where it runs.")
-TIMEOUT = click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), callback=_finite, metavar="SECONDS",
-    help="Stop a submission after this long.",
-)  # fmt: skip
-NO_SANDBOX = click.option(
-    "--no-sandbox", is_flag=True, help="Run a host file with your own rights where the kernel has no Landlock."
-)
-OUTPUT = path_option("--output", help="Also write the table as Markdown, and FILE.json.")
-
-
-@click.group(cls=GradeGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="warpgrade")
-def cli() -> None:
-    """Grade a CUDA kernel: is it correct, does it use the technique of the step, how close is it to the peak?
-
-    New here? `grade next` says where to start, and `grade list` shows all exercises.
-
-    NAME is an exercise, its number, a part of its name, or a file with its name. The graded file is --file, else
-    ./NAME.cu, else, in a clone of warpgrade, the stub in its exercises/.
-    """
-
-
-def command(runs: str, *options: Declared, name: str | None = None, group: click.Group = cli) -> Declared:
-    """Declare a command: the decorated function has only its help; ``runs`` gets the values of its options, by name.
-
-    ``runs`` is ``module.function`` in `grader.cli`, imported when the command is called.
-    """
-    module, _, function = runs.partition(".")
-
-    def declared(documented: Callable[..., Any]) -> click.Command:
-        @wraps(documented)
-        def call(**values: Any) -> int:
-            code: int = getattr(import_module(f"grader.cli.{module}"), function)(**values)
-            return code
-
-        callback: Callable[..., Any] = call
-        for option in reversed(options):
-            callback = option(callback)
-        return group.command(name)(callback)
-
-    return declared
-
-
-VARIANT = click.option(
-    "--variant", metavar="M", help="This form of the exercise; without it, the one that ./NAME.cu names."
-)
+__all__ = ["cli"]
 
 
 @cli.command("grade", hidden=True)
@@ -377,281 +305,5 @@ def calibrate(
     return calibration.calibrate(names, courses, device=device, output=output)
 
 
-@cli.group()
-def dev() -> None:
-    """For people who write exercises."""
-
-
-@command(
-    "authoring.make_exercise", click.argument("name"),
-    click.option(
-        "--chapter", default="", metavar="NN_NAME", help="The folder above it; default: the course's last one."
-    ),
-    path_option("--course", "folder", metavar="DIR", help="The course; default: this clone's."), group=dev,
-)  # fmt: skip
-def new() -> None:
-    """Make the folder of a new exercise: a small, complete one that you change into yours."""
-
-
-@command(
-    "authoring.run_check", NAMES, click.option("--gpu", is_flag=True, help="Also check what is expected on a GPU."),
-    MINUTES, DEVICE, COURSE, group=dev,
-)  # fmt: skip
-def check() -> None:
-    """Check the course itself: stubs fail, solutions pass, wrong answers get their stated verdict.
-
-    With --course and no name, only the exercises of those folders are checked.
-    """
-
-
-@command(
-    "authoring.move_exercise", NAME, click.argument("to", required=False, metavar="[NEW]"),
-    click.option("--gone", is_flag=True, help="The course no longer has this step: delete its files yourself."),
-    click.option(
-        "--version", type=click.IntRange(min=2), required=True, metavar="N",
-        help="The version that the course gets by this, or already has by an earlier move.",
-    ),
-    COURSE, group=dev,
-)  # fmt: skip
-def move() -> None:
-    """Rename a step in a new version of its course.
-
-    Its folder, its files and the name in them are renamed, and course.toml remembers the old name and the old stub: a
-    pass of the old step counts for the new name, and a file that was begun from the old stub is recognised. Move a step
-    before you change its stub, and the last step of a ladder first.
-    """
-
-
-@dev.command()
-@NAME
-@click.argument("answer", required=False, metavar="[M]")
-@path_option("--edit", "files", multiple=True, help="Write M.diff.")
-@path_option("--into", metavar="DIR", help="Write the result into DIR, so that you can change it.")
-@click.option("--refresh", is_flag=True, help="Adapt all edits to the changed solution.")
-@COURSE
-def wrong(
-    name: str, answer: str | None, files: tuple[Path, ...], into: Path | None, refresh: bool, courses: tuple[Path, ...]
-) -> int:
-    """List an exercise's wrong answers; with M, print the solution with the edit wrong/M.diff applied.
-
-    --edit FILE writes wrong/M.diff from a whole wrong answer: M.cu, M_host.py, or both, each after its own --edit. The
-    file's first line is `// expect: WORD`, its second says why it is wrong. A whole file in wrong/ is replaced.
-    """
-    from grader.cli import authoring
-    from grader.cli.course import find, load
-
-    if refresh + bool(files) + (into is not None) > 1 or (refresh and answer) or (not answer and (files or into)):
-        raise click.UsageError(
-            "--edit and --into need M and cannot be used together; --refresh takes neither, and no M"
-        )
-    entry = find(load(courses), name)
-    if refresh:
-        return authoring.refresh_wrong(entry)
-    if answer is None:
-        return authoring.list_wrong(entry)
-    return authoring.edit_wrong(entry, answer, files) if files else authoring.print_wrong(entry, answer, into)
-
-
-EXPORTS = ("csv", "canvas", "moodle", "junit", "gradescope", "classroom50")
-
-
-@dev.command()
-@NAME
-@click.argument("variant", required=False, metavar="[M]")
-@path_option("--into", metavar="DIR", help="Write its texts into DIR, so that you can change them.")
-@path_option("--edit", metavar="DIR", help="Write variants/M.diff from the texts in DIR.")
-@COURSE
-def variant(name: str, variant: str | None, into: Path | None, edit: Path | None, courses: tuple[Path, ...]) -> int:
-    """List an exercise's variants; with M, check what shows without grading.
-
-    Write Variant("M", task=…) into exercise.py first. --into DIR writes the stub, the solution (NAME.solution.cu),
-    README.md, hints.md and interview.md; --edit DIR makes the edit from them when you have changed them.
-    """
-    from grader.cli import authoring
-    from grader.cli.course import find, load
-
-    if (into or edit) and (variant is None or (into and edit)):
-        raise click.UsageError("--into and --edit need M and cannot be used together")
-    return authoring.author_variant(find(load(courses), name), variant, into, edit)
-
-
-CLASS_FOLDER = path_argument("folder", metavar="FOLDER")
-
-
-@cli.group("class", cls=InOrder)
-def class_() -> None:
-    """For teachers: hand out an assignment, collect the submissions of a class, grade and report them.
-
-    A class is a folder; docs/classes.md leads through it. The first command is `grade class init FOLDER`.
-    """
-
-
-@command(
-    "classroom.init", CLASS_FOLDER,
-    click.option("--exercises", default="", metavar="NAME,NAME…", help="The exercises of the assignment."),
-    click.option("--title", default="", metavar="TEXT", help="What people read; default: the folder's name."),
-    click.option("--deadline", metavar="TIME", help="With its time zone: 2026-12-06T23:59:00+01:00."),
-    COURSE, group=class_,
-)  # fmt: skip
-def init() -> None:
-    """Make a class: assignment, secret key, roster.
-
-    These are the files assignment.toml, class.key and roster.csv. One that is there is not changed. FOLDER may be new.
-    """
-
-
-@command(
-    "classroom.handout", CLASS_FOLDER,
-    path_option("--to", metavar="DIR", required=True, help="Write into this folder."),
-    click.option("--common", is_flag=True, help="Write one folder for everybody; needs no roster."),
-    COURSE, group=class_,
-)  # fmt: skip
-def handout() -> None:
-    """Write what students get: stubs and statements.
-
-    Each student of roster.csv gets a folder in DIR, with a page about the assignment. A file that is there is not
-    changed, so that the command can be given again for students who came later.
-    """
-
-
-@command(
-    "collecting.collect_class", CLASS_FOLDER, path_argument("sources", metavar="SOURCE…", nargs=-1, required=True),
-    click.option(
-        "--form", type=click.Choice(("auto", "flat", "tree", "canvas", "moodle", "gradescope", "git")), default="auto",
-        help="How the names in it say whose a file is; auto tries each.",
-    ),
-    path_option("--roster", help="Make this CSV the roster of the class, for example an export of your LMS."),
-    path_option("--times", help="A CSV that says who submitted when: `student,exercise,submitted`."),
-    click.option(
-        "--name", "names", multiple=True, metavar="FILE=EXERCISE",
-        help="Files of this name are this exercise: `--name hw4.cu=vector_add`. May be given several times.",
-    ),
-    AS_JSON, COURSE, group=class_, name="collect",
-)  # fmt: skip
-def collect_class() -> None:
-    """Collect submissions from folders, an LMS or git.
-
-    The downloads of Canvas, Moodle and Gradescope (zip or tar) are read as they are, zips in them included. Collecting
-    again adds what is new, and never loses or repeats a submission. The time of a submission comes from Gradescope,
-    nbgrader, git or --times, never from a file's date: the downloads of Canvas and Moodle have none.
-    """
-
-
-@command(
-    "classroom_run.run", CLASS_FOLDER,
-    click.option(
-        "--jobs", type=click.IntRange(1, 1024), metavar="N",
-        help="Grade so many at once on the simulator; default: one for each processor. A GPU grades one at a time.",
-    ),
-    click.option(
-        "--workers", type=click.IntRange(1, 1024), metavar="N",
-        help="Grade in so many workers of dask.distributed on this machine, one for each GPU.",
-    ),
-    click.option("--scheduler", metavar="ADDRESS", help="Grade in the workers of this dask.distributed scheduler."),
-    path_option("--slurm", metavar="FILE", help="Grade in workers that Slurm starts, as this slurm.toml says."),
-    click.option("--student", metavar="ID", help="Grade the submissions of this student only."),
-    click.option("--exercise", metavar="NAME", help="Grade the submissions of this exercise only."),
-    click.option("--again", is_flag=True, help="Also grade what has a result; older results stay in the file."),
-    click.option(
-        "--mixed", is_flag=True,
-        help="Go on although warpgrade, the course or the assignment has changed: each result says which it is of.",
-    ),
-    click.option(
-        "--no-sandbox", is_flag=True, help="Grade with your own rights where the kernel has no Landlock."
-    ),
-    AS_JSON, COURSE, group=class_,
-)  # fmt: skip
-def run() -> None:
-    """Grade the collected submissions; a run that was ended goes on where it was.
-
-    Each submission is graded by a process of its own, and its result is stored at once in results.sqlite. End the run
-    with Ctrl-C, or kill it: the next one grades what has no result.
-    """
-
-
-@command("classroom_run.status", CLASS_FOLDER, AS_JSON, COURSE, group=class_)
-def status() -> None:
-    """Say what is graded, what is left, and what needs you."""
-
-
-@command(
-    "classroom_run.override", CLASS_FOLDER, click.argument("student"), click.argument("exercise"),
-    click.option("--points", type=float, metavar="N", help="Of the assignment's points."),
-    click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the gradebook."),
-    click.option("--undo", is_flag=True, help="Take your decision back: the points of the grading count again."),
-    COURSE, group=class_,
-)  # fmt: skip
-def override() -> None:
-    """Decide the points of one student's exercise yourself.
-
-    The newest decision counts; `grade class status FOLDER` lists them.
-    """
-
-
-@command(
-    "classroom_report.report", CLASS_FOLDER,
-    path_option("--to", metavar="DIR", help="Write the report here; default: FOLDER/report."),
-    click.option("--leaderboard", is_flag=True, help="Also a page of who is fastest, under pseudonyms."),
-    AS_JSON, COURSE, group=class_,
-)  # fmt: skip
-def report() -> None:
-    """Write the pages of a class: yours, and one for each student.
-
-    index.html shows what needs you, how the points are distributed, what most stumbled over, and all grades.
-    students/ has a page for each student, with hints at their own lines; it shows nothing of others and no hidden case.
-    """
-
-
-@command(
-    "classroom_report.export", CLASS_FOLDER, click.argument("system", type=click.Choice(EXPORTS), metavar="SYSTEM"),
-    path_option("--into", help="canvas: fill a column of your export of the gradebook; nothing else changes."),
-    click.option("--column", metavar="TITLE", help="The column to fill; default: that of the assignment's title."),
-    click.option("--exercise", metavar="NAME", help="Only this exercise."),
-    path_option("--output", metavar="PATH", help="Write here; a folder for gradescope and classroom50."),
-    click.option(
-        "--match", type=click.Choice(("idnumber", "email", "username")), default="idnumber",
-        help="moodle: what names a student there.",
-    ),
-    click.option(
-        "--missing", type=click.Choice(("zero", "blank")), default="zero", help="What nobody submitted is 0, or blank."
-    ),
-    COURSE, group=class_,
-)  # fmt: skip
-def export() -> None:
-    """Write the grades for another system: csv, canvas, moodle, junit, gradescope or classroom50.
-
-    An open grade is never written as 0. Who is left out is listed, with the reason.
-    """
-
-
-@command(
-    "classroom_similar.similar", CLASS_FOLDER,
-    click.option("--exercise", metavar="NAME", help="Compare the submissions of this exercise only."),
-    path_option("--output", help="Write the page here; default: report/similar.html in FOLDER."),
-    AS_JSON, COURSE, group=class_,
-)  # fmt: skip
-def similar() -> None:
-    """Find submissions that are close to one another, and write a page with both files side by side.
-
-    Tokens and PTX are compared, so that other names, comments, layout and loops hide little. What stub, statement and
-    earlier solutions contain does not count. The pairs are also in similar.json, for the report. Close is not copied:
-    docs/results/similar.md says what is found and what is not.
-    """
-
-
-@command(
-    "classroom_report.autograder", CLASS_FOLDER,
-    path_option("--output", required=True, metavar="ZIP", help="Write the zip here."),
-    click.option(
-        "--cuda", type=click.Choice(("12", "13")), default="12",
-        help="Which CUDA packages the container installs; 13 for drivers from version 580 on.",
-    ),
-    path_option("--wheel", help="Install warpgrade from this wheel, which goes into the zip."),
-    COURSE, group=class_,
-)  # fmt: skip
-def autograder() -> None:
-    """Write the zip for Gradescope, whose containers then grade each submission, with a GPU or without.
-
-    In it is a key that is derived for this assignment alone. The containers start as root, and a submission runs as
-    another user, who cannot read it.
-    """
+cli.add_command(dev)
+cli.add_command(class_)

@@ -83,7 +83,7 @@ def test_ptx_is_read_without_registers_labels_and_directives() -> None:
 $L__BB0_1:
  @%p1 bra $L__BB0_2;
 }
- .file 1 "/work/submission.cu"
+ .file 1 "/tmp/submission.cu"
  .file 2 "/usr/include/math.h"
 """
     assert [(token.text, token.line) for token in ptx_tokens(ptx, "submission.cu")] == [
