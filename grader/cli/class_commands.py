@@ -110,13 +110,13 @@ def run() -> None:
     """
 
 
-@command("classroom_run.status", CLASS_FOLDER, AS_JSON, COURSE, group=class_)
+@command("classroom_status.status", CLASS_FOLDER, AS_JSON, COURSE, group=class_)
 def status() -> None:
     """Say what is graded, what is left, and what needs you."""
 
 
 @command(
-    "classroom_run.override", CLASS_FOLDER, click.argument("student"), click.argument("exercise"),
+    "classroom_status.override", CLASS_FOLDER, click.argument("student"), click.argument("exercise"),
     click.option("--points", type=float, metavar="N", help="Of the assignment's points."),
     click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the gradebook."),
     click.option("--undo", is_flag=True, help="Take your decision back: the points of the grading count again."),

@@ -17,7 +17,8 @@ from grader.classroom.run import InFlight, Watched
 from grader.classroom.store import Basis, Store
 from grader.classroom.submissions import write_submissions
 from grader.cli import main
-from grader.cli.classroom_run import pace, remarks, result_words, table_of_run
+from grader.cli.classroom_run import pace, result_words, table_of_run
+from grader.cli.classroom_status import remarks
 from grader.cli.course import find, load
 
 NOW = datetime(2026, 11, 21, 17, 5, tzinfo=UTC)
