@@ -82,7 +82,7 @@ class Row:
 def main() -> int:
     """Measure and print; the exit code is 1 if a target is missed."""
     arguments = argparse.ArgumentParser(description="Measure the simulator and the commands.")
-    arguments.add_argument("--runs", type=int, default=15, help="samples of each kernel; the median counts")
+    arguments.add_argument("--runs", type=int, help="samples; the median counts (15 of a kernel, 5 of an edited file)")
     arguments.add_argument("--cold", nargs="*", metavar="NAME", help="only an edited file's first grading, of these")
     arguments.add_argument(
         "--backend", nargs="+", default=["sim"], choices=[*COLD_TARGETS_S], help="where, with --cold"
@@ -91,9 +91,9 @@ def main() -> int:
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     print(f"{platform.machine()}, {cpus} processors, Python {platform.python_version()}, {N} floats\n")
     if given.cold is not None:
-        print(cold_table(given.cold or [*COLD_TARGETS_S["sim"]], given.backend))
+        print(cold_table(given.cold or [*COLD_TARGETS_S["sim"]], given.backend, given.runs or COLD_RUNS))
         return 0
-    rows = [*kernel_rows(given.runs), *command_rows()]
+    rows = [*kernel_rows(given.runs or KERNEL_RUNS), *command_rows()]
     print(table(rows))
     return 1 if any(missed(row) for row in rows) else 0
 
@@ -187,14 +187,15 @@ COLD_TARGETS_S: Mapping[str, Mapping[str, float]] = {
     "auto": {},  # half a second above the slower of the two others
 }
 COLD_RUNS = 5
+KERNEL_RUNS = 15
 
 
-def cold_table(names: Sequence[str], backends: Sequence[str]) -> str:
-    """Grade each exercise's solution `COLD_RUNS` times after an edit, and as often unedited."""
+def cold_table(names: Sequence[str], backends: Sequence[str], runs: int) -> str:
+    """Grade each exercise's solution so often after an edit, and as often unedited."""
     head = ("what", "median", "best", "user + sys", "target")
     rows = [head, ("-" * 28, *["-----:"] * 4)]
     for name, backend in product(names, backends):
-        edited, unedited = cold_samples(name, backend)
+        edited, unedited = cold_samples(name, backend, runs)
         target = f"{COLD_TARGETS_S[backend][name]:.1f} s" if name in COLD_TARGETS_S[backend] else ""
         rows.append((f"{name}, {backend}, edited", *_cold_figures(edited), target))
         rows.append((f"{name}, {backend}, unedited", *_cold_figures(unedited), ""))
@@ -207,7 +208,7 @@ def _cold_figures(samples: Sequence[tuple[float, float]]) -> tuple[str, str, str
     return f"{statistics.median(walls):.2f} s", f"{min(walls):.2f} s", f"{statistics.median(used):.2f} s"
 
 
-def cold_samples(name: str, backend: str) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+def cold_samples(name: str, backend: str, runs: int) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     """Wall and processor seconds of gradings after an edit each, and of gradings of the same file again."""
     found = next((ROOT / "solutions").rglob(f"{name}.cu"))
     solution, hostfile = found.read_text(), found.with_name(f"{name}_host.py")
@@ -216,7 +217,7 @@ def cold_samples(name: str, backend: str) -> tuple[list[tuple[float, float]], li
         file = Path(folder, f"{name}.cu")
         if hostfile.is_file():
             Path(folder, hostfile.name).write_bytes(hostfile.read_bytes())
-        for number in range(COLD_RUNS + 1):  # the first one fills the other caches
+        for number in range(runs + 1):  # the first one fills the other caches
             file.write_text(f"{solution}\n// edit {number}\n__device__ int edit_{number} = {number};\n")
             edited.append(_graded(name, backend, file))
             unedited.append(_graded(name, backend, file))
