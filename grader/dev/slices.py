@@ -79,7 +79,7 @@ def _grader() -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts and path.is_file())
 
 
 def slice_of(
