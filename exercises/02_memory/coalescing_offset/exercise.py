@@ -41,7 +41,6 @@ EXERCISE = Exercise(
         unit="bandwidth",
         reach=0.88,
         ceiling="copy_f32x4",
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     technique=(
         # Float by float from the row's start it is 0.82; packs that begin at any multiple of 16 bytes have 0.97. Heads

@@ -39,7 +39,6 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         ceiling="copy_f32x4",
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     technique=(
         Expect(

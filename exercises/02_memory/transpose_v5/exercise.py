@@ -40,7 +40,6 @@ EXERCISE = Exercise(
         unit="bandwidth",
         reach=0.85,
         ceiling="copy_f32x4",
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     technique=(
         # 1/128 where each lane moves 16 bytes; 8 bytes a lane are 1/64. Edges and odd rows may be done float by float.

@@ -24,7 +24,6 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         ceiling="read_f32x4",  # with several floats of each thread in flight; x1 has one
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     technique=(
         # Four elements or more for each thread: 2048 threads on each of 108 multiprocessors are 0.211 threads per

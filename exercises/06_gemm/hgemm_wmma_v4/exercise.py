@@ -38,7 +38,6 @@ EXERCISE = Exercise(
     target=Target(
         unit="fp16_tensor",
         ceiling="mma_f16",
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     technique=(
         Expect(

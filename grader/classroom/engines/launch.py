@@ -6,9 +6,9 @@
 **Who writes which cache.** A simulator's child names the machine code that it hands to its parent, so a submission that
 takes its child over could store code under the name of another one's kernel. Therefore a worker's cache is in its own
 folder and is deleted with it. It begins with what the course's own solution of that exercise left in a cache (`warm`):
-the functions that kernels share take as long to compile as all the rest of a small grading. Only the launcher writes
-there, and only from a worker that never saw a submission. Copies are hard links: a file of a cache is replaced, never
-changed.
+the functions that kernels share, and on a GPU the grader's own kernels, take as long to compile as all the rest of a
+small grading. Only the launcher writes there, and only from a worker that never saw a submission. Copies are hard
+links: a file of a cache is replaced, never changed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Launcher(Closing):
         Raises Unsupported if its folder cannot be written, LauncherClosed.
         """
         try:
-            trusted = self._warm(task) if task.backend != "gpu" and not self._user else None
+            trusted = self._warm(task, gpus) if not self._user else None
             with work_folder() as folder:
                 if trusted is not None:
                     _link_all(trusted, folder / "cache")
@@ -128,7 +128,7 @@ class Launcher(Closing):
 
     # ------------------------------------------------------------------------------------------------------ warm caches
 
-    def _warm(self, task: WorkerTask) -> Path | None:
+    def _warm(self, task: WorkerTask, gpus: Sequence[str]) -> Path | None:
         """The cache that the course's own files of this exercise left; None if they could not be graded."""
         if task.exercise not in self._own:
             self._own[task.exercise] = own_files(task)
@@ -139,15 +139,15 @@ class Launcher(Closing):
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)
             with _locked(folder.with_suffix(".lock")):
-                if not folder.is_dir() and self._own[task.exercise] and not self._filled(own, folder):
+                if not folder.is_dir() and self._own[task.exercise] and not self._filled(own, folder, gpus):
                     self._own[task.exercise] = None
         return folder if folder.is_dir() else None
 
-    def _filled(self, own: WorkerTask, folder: Path) -> bool:
+    def _filled(self, own: WorkerTask, folder: Path, gpus: Sequence[str]) -> bool:
         """Grade the course's own files, and keep the cache that they leave; False if the worker died."""
         with work_folder() as work:
             (work / "cache").mkdir()
-            if self._in_folder(own, work, ()).document is None:
+            if self._in_folder(own, work, gpus).document is None:
                 return False
             with contextlib.suppress(OSError):  # another machine with the same cache folder was faster
                 (work / "cache").rename(folder)
@@ -162,7 +162,7 @@ class LauncherClosed(WarpgradeError):
 
 
 def own_files(task: WorkerTask) -> tuple[WorkerTask, Path] | None:
-    """The course's solution, else its stub, as a task for the simulator, and the folder for its cache."""
+    """The course's solution, else its stub, as a task of its own, and the folder for its cache."""
     from grader.catalog.exercises import load_catalog
     from grader.compile.cache import digest
     from grader.simt.engine.code_cache import engine_key
@@ -174,8 +174,8 @@ def own_files(task: WorkerTask) -> tuple[WorkerTask, Path] | None:
         host = place.read_bytes() if place is not None else None
     except (WarpgradeError, OSError):
         return None
-    name = digest(engine_key(), task.exercise, kernel, host or b"")[:16]
-    own = replace(task, submission="", kernel=kernel, host=host, backend="sim", gpus=0, seed=1, variant="")
+    name = digest(engine_key(), task.backend, task.exercise, kernel, host or b"")[:16]
+    own = replace(task, submission="", kernel=kernel, host=host, seed=1, variant="")
     return own, cache_folder("class", "warm", f"{task.exercise}-{name}")
 
 
