@@ -33,7 +33,7 @@ KERNEL_COUNTERS: Mapping[str, KernelCounter] = {
             "launches", "instructions", "thread_instructions", "branches", "divergent_branches", "barriers", "shuffles",
             "threads", "wmma_instructions", "global_requests", "sectors", "shared_requests", "shared_bytes",
             "wavefronts", "excess_wavefronts", "shared_load_excess_wavefronts", "overlapped_instructions",
-            "fetching_instructions",
+            "fetching_instructions", "chained_instructions",
             *(f"global_{kind}_{what}" for kind in _ACCESSES for what in ("requests", "bytes", "sectors")),
             *(f"shared_{kind}_{what}" for kind in _ACCESSES for what in ("requests", "bytes", "wavefronts")),
             *(f"async_copy_{what}" for what in ("requests", "bytes", "wavefronts")),
@@ -49,6 +49,7 @@ KERNEL_COUNTERS: Mapping[str, KernelCounter] = {
     "sector_efficiency": KernelCounter("ratio", "sectors"),
     "sectors_per_request": KernelCounter("ratio", "global_requests"),
     "active_lanes": KernelCounter("ratio", "instructions"),
+    "ilp": KernelCounter("ratio", "chained_instructions"),
     "overlap": KernelCounter("ratio", "fetching_instructions", empty=0.0),
     "groups_in_flight": KernelCounter("ratio", "fetching_instructions", empty=0.0),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Oracles for kernels that are about how warps execute: divergence and occupancy."""
+"""Oracles for kernels that are about how warps execute, and how they wait for less."""
 
 from __future__ import annotations
 
@@ -50,3 +50,16 @@ def distances(inputs: Inputs, numbers: Numbers) -> Outputs:
     x, y = (inputs[name].astype(np.float64) for name in ("x", "y"))
     parts = [np.abs(x[at : at + ROWS, None] - y).sum(axis=1) for at in range(0, len(x), ROWS)]
     return {"out": np.concatenate(parts)}
+
+
+def hares(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Hares on each island after ``steps`` steps of ``h``, for ``ilp_unroll``; ``hares``, ``foxes``, ``out`` are (n,).
+
+    A. Lotka's and V. Volterra's equations with all rates 1; of a step's two halves the foxes' one uses the new hares.
+    """
+    x, y = (inputs[name].astype(np.float64) for name in ("hares", "foxes"))
+    h = numbers["h"]
+    for _ in range(int(numbers["steps"])):
+        x = x + h * x * (1 - y)
+        y = y + h * y * (x - 1)
+    return {"out": x}

@@ -49,6 +49,9 @@ def count(launched: Launched) -> Counters:
     lines = {line: derive(raw) for line, raw in sorted(by_line.items()) if line and any(raw.values())}
     raw = _sum(by_line.values())
     total = derive(raw) | {"launches": 1.0}
+    executions = launched.blocks[:, BLOCK_COUNTERS.index("executions")].tolist()
+    if chained := sum(runs * chain for runs, chain in zip(executions, kernel.block_chains, strict=True)):
+        total |= {"chained_instructions": float(chained), "ilp": raw["instructions"] / chained}
     # Only for a whole launch: the counters of a line that ends fetches include instructions of other lines.
     if fetching := total.get("fetching_instructions"):
         total["overlap"] = total.get("overlapped_instructions", 0.0) / fetching

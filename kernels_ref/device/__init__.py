@@ -142,6 +142,17 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_add_relu", ("a", "b", "c", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
         explain=Step("explain_add_relu", ("a", "b", *_FOUND), grid="1", block=1),
     ),
+    "execution:hares": Check(
+        sources=("judge.cuh", "check_hares.cu"),
+        steps=(
+            Step(
+                "check_hares",
+                ("hares", "foxes", "out", "h", "n", "steps", *_BOUNDS),
+                grid="min(cdiv(n, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_hares", ("hares", "foxes", "h", "steps", *_FOUND), grid="1", block=1),
+    ),
     "reduction:sum": Check(
         sources=("judge.cuh", "check_sum.cu"),
         steps=(

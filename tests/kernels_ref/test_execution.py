@@ -79,6 +79,23 @@ def test_distances_keeps_the_bits_that_a_float32_difference_would_lose() -> None
     assert oracle("distances", {"x": x, "y": y}).tolist() == [2**24 + 1 + 2**24 - 0.5]
 
 
+# --------------------------------------------------------------------------------------------------------------- hares
+
+
+def test_hares_takes_each_island_through_its_steps() -> None:
+    hares, foxes = (RANDOM.uniform(0.5, 1.5, 20).astype(np.float32) for _ in range(2))
+    expected = []
+    for x, y in zip(hares.tolist(), foxes.tolist(), strict=True):
+        for _ in range(7):
+            x += 0.25 * x * (1 - y)
+            y += 0.25 * y * (x - 1)
+        expected.append(x)
+    after = resolve_reference("execution:hares", built_in_course())(
+        {"hares": hares, "foxes": foxes}, {"steps": 7, "h": 0.25}
+    )
+    np.testing.assert_allclose(after["out"], expected, rtol=1e-14)
+
+
 # ----------------------------------------------------------------------------------- what the statement says of ptxas
 
 

@@ -10,6 +10,7 @@ EXERCISE = Exercise(
     idea="what a block needs decides how many warps are resident",
     minutes=40,
     after=("vector_add",),
+    paths=("memory",),
     arrays=(
         Array("x", "float32", "n", values=WIDE),
         Array("y", "float32", "m", values=WIDE),

@@ -197,6 +197,33 @@ def successors(graph: Graph, block: Block) -> set[int]:
     return follow
 
 
+def chains(graph: Graph) -> tuple[int, ...]:
+    """For each block the longest chain of instructions in which each one reads a result of the one before.
+
+    Results are followed through registers, not through memory. What was cut only because it is long is one block to an
+    assembler: its later parts have the number by which they make the chain longer.
+    """
+    found: list[int] = []
+    starts = set(graph.targets.values())
+    depths: dict[str, int] = {}
+    longest = 0
+    for block, before in zip(graph.blocks, (None, *graph.blocks), strict=False):
+        if before is None or block.index in starts or block.is_sync or not _is_cut(before):
+            depths, longest = {}, 0
+        known = longest
+        for op in block.ops:
+            depth = 1 + max((depths.get(name, 0) for name in op.reads), default=0)
+            depths |= dict.fromkeys(op.writes, depth)
+            longest = max(longest, depth)
+        found.append(longest - known)
+    return tuple(found)
+
+
+def _is_cut(block: Block) -> bool:
+    """Whether the block ends because it is long."""
+    return len(block.ops) >= LONGEST and not (block.ops[-1].form.tags & ENDS or block.ends_in)
+
+
 def _liveness(graph: Graph) -> None:
     """Fill in `Block.live_out`. Sets of registers are bit masks in integers during the computation."""
     index: dict[str, int] = {}

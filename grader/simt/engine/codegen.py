@@ -18,7 +18,7 @@ from functools import cached_property
 from grader.simt.engine import ir
 from grader.simt.engine.barrier_objects import BarrierObjectCode
 from grader.simt.engine.block_emitter import BlockEmitter
-from grader.simt.engine.blocks import Block, Graph, Op, build, is_strong
+from grader.simt.engine.blocks import Block, Graph, Op, build, chains, is_strong
 from grader.simt.engine.builder import Builder
 from grader.simt.engine.copies import CopyCode
 from grader.simt.engine.flatten import Flat, UnsupportedPtx, flatten, registers_in, storage_bytes, symbols_in
@@ -58,6 +58,7 @@ class Kernel:
     sites: tuple[Site, ...]
     block_lines: tuple[tuple[int, ...], ...]  # for each basic block, the source line of each instruction
     block_ops: tuple[tuple[str, ...], ...]  # and its opcode, with the modifier that specifies it (`wmma.mma`)
+    block_chains: tuple[int, ...]  # its longest chain of dependent instructions
     lines: tuple[int, ...]  # line table of the stamps
     symbols: tuple[str, ...] = field(default=())  # module variables whose addresses the code loads
     global_order: bool = False  # blocks must run in the fixed interleaving (atomics, fences, volatile)
@@ -248,6 +249,7 @@ class Generator:
             sites=tuple(self.sites.sites),
             block_lines=tuple(tuple(op.line for op in b.ops) for b in blocks),
             block_ops=tuple(tuple(_opcode(op.instruction) for op in b.ops) for b in blocks),
+            block_chains=chains(self.graph),
             lines=tuple(self.sites.lines),
             symbols=tuple(self.symbols),
             global_order=self.suspends or "fence" in self.graph.tags or any(s.orders_blocks for s in self.sites.sites),
