@@ -80,19 +80,23 @@ def read_class(folder: Path, courses: Sequence[Path] = ()) -> ClassRecord:
     )
 
 
-def use_roster(folder: Path, source: Path) -> None:
-    """Make another file the roster of the class. One with students in it is kept as ``roster.csv.bak``."""
-    assignment.require_class(folder)
+def new_roster(source: Path) -> roster.Roster:
+    """A file that is to become the roster. Raises UsageError if it has no students."""
     read = roster.read_roster(source)
     if not read.students:
         raise UsageError(f"{source} has no students", code="bad_roster", hint="the first line names the columns")
+    return read
+
+
+def use_roster(folder: Path, source: Path) -> roster.Roster:
+    """Make another file the roster of the class. One with students in it is kept as ``roster.csv.bak``."""
     own = folder / roster.FILE
     content = source.read_bytes()
-    if own.exists() and own.read_bytes() == content:
-        return
-    if own.exists() and own.read_text(encoding="utf-8", errors="replace") != roster.TEMPLATE:
-        own.replace(own.with_name(f"{own.name}.bak"))
-    submissions.replace_file(own, content)
+    if not own.exists() or own.read_bytes() != content:
+        if own.exists() and own.read_text(encoding="utf-8", errors="replace") != roster.TEMPLATE:
+            own.replace(own.with_name(f"{own.name}.bak"))
+        submissions.replace_file(own, content)
+    return roster.read_roster(own)
 
 
 def safe_name(student: str) -> str:

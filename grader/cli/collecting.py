@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from grader.classroom.collect.collecting import Collection, Request, Stranger, collect
-from grader.classroom.folder import use_roster
 from grader.classroom.gradebook import lateness
 from grader.classroom.records import Assignment, ClassSubmission
 from grader.output import print_json, print_line, print_table, say, table_of
@@ -23,9 +22,7 @@ def collect_class(
     names: tuple[str, ...], courses: tuple[Path, ...], *, as_json: bool,
 ) -> int:  # fmt: skip
     """Collect, and say what was found."""
-    if roster is not None:
-        use_roster(folder, roster)
-    found = collect(Request(folder, sources, form, times, names, courses))
+    found = collect(Request(folder, sources, form, roster, times, names, courses))
     if as_json:
         print_json(document(found))
         return 0

@@ -27,6 +27,7 @@ from grader.classroom.collect.merge import Sighting, Upload
 from grader.classroom.collect.people import People, Unknown
 from grader.classroom.collect.sources import entries_of
 from grader.classroom.collect.times import Times, read_times, read_timestamp
+from grader.classroom.folder import new_roster, use_roster
 from grader.classroom.records import Assignment, ClassSubmission, Student
 from grader.classroom.roster import FILE as ROSTER
 from grader.classroom.roster import Roster, read_roster
@@ -85,6 +86,7 @@ class Request:
     folder: Path
     sources: tuple[Path, ...]
     form: str = "auto"
+    roster: Path | None = None  # that is to become the roster of the class
     times: Path | None = None
     names: tuple[str, ...] = ()  # "vecadd.cu=vector_add": what else an exercise's file may be called
     courses: tuple[Path, ...] = ()
@@ -96,7 +98,7 @@ def collect(request: Request) -> Collection:
     catalog = load_catalog(request.courses)
     assignment = read_assignment(request.folder, catalog=catalog)
     assigned = Assigned(assignment, catalog, _names(assignment, request.names))
-    roster = read_roster(request.folder / ROSTER)
+    roster = new_roster(request.roster) if request.roster else read_roster(request.folder / ROSTER)
     people = People(roster.students)
     zone = assignment.deadline.tzinfo if assignment.deadline else None
     times = read_times(request.times, people, assigned, zone) if request.times else Times({})
@@ -106,6 +108,8 @@ def collect(request: Request) -> Collection:
     for number, source in enumerate(request.sources):
         found.add(number, source, request)
     with _locked(request.folder):
+        if request.roster:
+            roster = use_roster(request.folder, request.roster)
         return _added(request.folder, assignment, roster, found, times)
 
 

@@ -87,6 +87,13 @@ def test_a_roster_that_is_replaced_is_kept(run, folder, download, tmp_path):
     assert (folder / "roster.csv.bak").read_text() == "id\nold\n"
 
 
+def test_a_source_that_is_not_there_leaves_the_roster_as_it_was(run, folder, tmp_path, download):
+    (folder / "roster.csv").write_text("id\nold\n")
+    code, _, err = run("class", "collect", folder, tmp_path / "missing.zip", "--roster", tmp_path / "canvas.csv")
+    assert (code, "missing.zip" in err) == (2, True)
+    assert (folder / "roster.csv").read_text() == "id\nold\n"
+
+
 def test_who_was_collected_before_there_was_a_roster_is_named(run, folder, download, tmp_path):
     run("class", "collect", folder, download)
     out = run("class", "collect", folder, download, "--roster", tmp_path / "canvas.csv")[1]
