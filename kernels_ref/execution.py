@@ -63,3 +63,15 @@ def hares(inputs: Inputs, numbers: Numbers) -> Outputs:
         x = x + h * x * (1 - y)
         y = y + h * y * (x - 1)
     return {"out": x}
+
+
+def slew(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Each row's signal, moving by at most ``rate`` from one sample to the next, from 0, for ``async_copy``.
+
+    ``x`` and ``y`` are (rows * cols,).
+    """
+    x, rate = inputs["x"].astype(np.float64).reshape(-1, int(numbers["cols"])), numbers["rate"]
+    y, last = np.empty_like(x), np.zeros(len(x))
+    for t in range(x.shape[1]):
+        y[:, t] = last = np.clip(x[:, t], last - rate, last + rate)
+    return {"y": y.ravel()}

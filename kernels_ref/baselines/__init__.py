@@ -1,5 +1,7 @@
 """What a library reaches with the same work: CuPy and cuBLAS calls, timed beside a solution by `grade bench`.
 
+`execution.py` has controls instead: a solution's kernel without the one thing that its exercise is about.
+
 A baseline is named ``"module:function"``, like an oracle, and prepared once, untimed:
 
     run = function(arrays, numbers)       arrays: name -> 1-D cupy.ndarray, inputs and outputs of the exercise

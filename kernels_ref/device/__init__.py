@@ -153,6 +153,11 @@ CHECKS: Mapping[str, Check] = {
         ),
         explain=Step("explain_hares", ("hares", "foxes", "h", "steps", *_FOUND), grid="1", block=1),
     ),
+    "execution:slew": Check(
+        sources=("judge.cuh", "check_slew.cu"),
+        steps=(Step("check_slew", ("x", "y", "rate", "rows", "cols", *_BOUNDS), grid="cdiv(rows, 32)", block=32),),
+        explain=Step("explain_slew", ("x", "rate", "cols", *_FOUND), grid="1", block=1),
+    ),
     "reduction:sum": Check(
         sources=("judge.cuh", "check_sum.cu"),
         steps=(

@@ -27,6 +27,9 @@ LIBRARIES = {
     "gemm:matmul": "cuBLAS, fp16 on tensor cores",
     "gemm:igemm": "cuBLAS, int8 on tensor cores",
     "gemm:matvec": "cuBLAS",
+    "execution:one_island_at_a_time": "one island at a time",
+    "execution:one_island_and_all_warps": "one island at a time, 64 warps an SM",
+    "execution:one_tile_at_a_time": "one stage, through registers",
 }
 """A baseline's name -> what it is on a page; others are shown by their name."""
 

@@ -96,6 +96,17 @@ def test_hares_takes_each_island_through_its_steps() -> None:
     np.testing.assert_allclose(after["out"], expected, rtol=1e-14)
 
 
+# ---------------------------------------------------------------------------------------------------------------- slew
+
+
+def test_slew_follows_each_row_from_zero() -> None:
+    x = np.array([[5, 5, 5, -5], [1, -1, 3, 9]], np.float32)
+    found = resolve_reference("execution:slew", built_in_course())(
+        {"x": x.ravel()}, {"rows": 2, "cols": 4, "rate": 2.0}
+    )
+    assert found["y"].tolist() == [2, 4, 5, 3, 1, -1, 1, 3]
+
+
 # ----------------------------------------------------------------------------------- what the statement says of ptxas
 
 
