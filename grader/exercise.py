@@ -72,7 +72,7 @@ class Work:
     """The minimal work of the task, as expressions over the sizes; rates are computed from it."""
 
     bytes: str = "0"  # each input read once, each output written once
-    flops: str = "0"  # operations; on integers if the target's unit is int8
+    flops: str = "0"  # operations; on integers if the target's unit is int8 or int8_tensor
     launches: str = "0"  # kernels that run one after another, if the target's unit is launches
 
 
@@ -81,15 +81,15 @@ class Target:
     """The requirement of the stage ``fast`` at the timed size.
 
     ``of`` is ``"peak"`` or ``"ceiling"`` (the measured ceiling of the same bytes, mix and bytes per thread);
-    ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``int8`` (dp4a, whose operations `Work` counts as
-    ``flops``), ``transfer``; for host exercises also ``overlap`` (the longer of copying and computing ÷ the measured
-    time) and ``launches`` (per second; the ceiling is a plain loop of launches). Pass lines come from the profile of
-    the GPU (`grader.timing.pass_lines`), which `grade calibrate` writes; ``fraction`` is the line on ``gpu`` if no
-    profile has one, and ``note`` then says where it comes from. ``reach`` is the fraction that the solution must reach
-    on an H200.
+    ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``int8`` (dp4a) and ``int8_tensor``, whose
+    operations `Work` counts as ``flops``, ``transfer``; for host exercises also ``overlap`` (the longer of copying and
+    computing ÷ the measured time) and ``launches`` (per second; the ceiling is a plain loop of launches). Pass lines
+    come from the profile of the GPU (`grader.timing.pass_lines`), which `grade calibrate` writes; ``fraction`` is the
+    line on ``gpu`` if no profile has one, and ``note`` then says where it comes from. ``reach`` is the fraction that
+    the solution must reach on an H200.
     """
 
-    unit: Literal["bandwidth", "fp32", "fp16_tensor", "int8", "transfer", "overlap", "launches"]
+    unit: Literal["bandwidth", "fp32", "fp16_tensor", "int8", "int8_tensor", "transfer", "overlap", "launches"]
     fraction: float = 0.0
     reach: float = 0.0
     of: Literal["peak", "ceiling"] = "peak"

@@ -64,7 +64,6 @@ NOT_YET_IN_THE_FORM = [
     "cooperative_grid",
     "hgemm_mma",
     "hgemm_wgmma",
-    "igemm_dp4a",
     "sgemm_v7",
     "splitk_gemm",
 ]

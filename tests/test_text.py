@@ -53,6 +53,7 @@ def test_ascii_keeps_colours_and_folds_the_rest():
         (3.412e12, "B", "3.41 TB/s"),
         (989.4e12, "FLOP", "989 TFLOP/s"),
         (1.1e14, "OP", "110 TOP/s"),
+        (1.979e15, "OP", "1.98 POP/s"),
         (5.5e10, "B", "55 GB/s"),
         (12.0, "B", "12 B/s"),
         (3.12e5, "launch", "312 k launches/s"),

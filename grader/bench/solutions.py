@@ -231,8 +231,9 @@ def _ceiling_row(name: str, entry: Any, folder: Path, session: GpuSession, gpu: 
         request["cubin"] = cubin((folder / entry.file).read_text(), entry.file, gpu.arch, target_of(gpu))
     rate = roofline.ceiling(plan.work, session.call(request, LIMITS.launch_s)["seconds"]) or 0.0
     limits = roofline.peaks(gpu)
-    flop = limits.fp16_tensor if name.startswith("mma") else limits.fp32
-    peak = None if on_the_link else {"B": limits.bandwidth, "FLOP": flop, "OP": limits.int8}[entry.unit]
+    tensor = name.startswith("mma")
+    flop, op = (limits.fp16_tensor, limits.int8_tensor) if tensor else (limits.fp32, limits.int8)
+    peak = None if on_the_link else {"B": limits.bandwidth, "FLOP": flop, "OP": op}[entry.unit]
     return CeilingRow(name, entry.what, entry.unit, rate, rate / peak if peak else None)
 
 

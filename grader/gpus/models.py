@@ -47,30 +47,31 @@ def in_words(architecture: str) -> str:
 
 
 class Published(NamedTuple):
-    """Peaks of a model: GB/s, fp32 TFLOP/s, dense fp16 tensor TFLOP/s with fp32 accumulation."""
+    """Peaks of a model: GB/s, fp32 TFLOP/s, dense tensor TFLOP/s of fp16 with fp32 accumulation, dense int8 TOP/s."""
 
     names: str  # a regular expression for the names that drivers report
     bandwidth: float
     fp32: float
     fp16_tensor: float
+    int8_tensor: float | None  # None: its tensor cores multiply no integers
 
 
 # The vendor's datasheets; the H200's bandwidth by the formula (published 4800), its boost clock for fp32.
 MODELS = (
-    Published(r"(Tesla|NVIDIA) V100-.*", 898, 15.7, 125),
-    Published(r"(Tesla|NVIDIA) T4", 320, 8.1, 65),
-    Published(r"(NVIDIA )?A100-(SXM4|PCIE|PCI)-40GB", 1555, 19.5, 312),
-    Published(r"NVIDIA A100(-SXM4-80GB| 80GB PCIe|-SXM-80GB)", 2039, 19.5, 312),
-    Published(r"NVIDIA A10", 600, 31.2, 125),
-    Published(r"NVIDIA GeForce RTX 3090", 936, 35.6, 71),
-    Published(r"NVIDIA GeForce RTX 4090", 1008, 82.6, 165),
-    Published(r"NVIDIA L4", 300, 30.3, 121),
-    Published(r"NVIDIA L40S", 864, 91.6, 362),
-    Published(r"NVIDIA H100 80GB HBM3", 3352, 66.9, 989.4),
-    Published(r"NVIDIA H100 PCIe", 2039, 51.2, 756),
-    Published(r"NVIDIA H200", 4814, 66.9, 989.4),
-    Published(r"NVIDIA B200", 8000, 74.4, 2250),
-    Published(r"NVIDIA GeForce RTX 5090", 1792, 104.8, 209.5),
+    Published(r"(Tesla|NVIDIA) V100-.*", 898, 15.7, 125, None),
+    Published(r"(Tesla|NVIDIA) T4", 320, 8.1, 65, 130),
+    Published(r"(NVIDIA )?A100-(SXM4|PCIE|PCI)-40GB", 1555, 19.5, 312, 624),
+    Published(r"NVIDIA A100(-SXM4-80GB| 80GB PCIe|-SXM-80GB)", 2039, 19.5, 312, 624),
+    Published(r"NVIDIA A10", 600, 31.2, 125, 250),
+    Published(r"NVIDIA GeForce RTX 3090", 936, 35.6, 71, 284),
+    Published(r"NVIDIA GeForce RTX 4090", 1008, 82.6, 165, 660.6),
+    Published(r"NVIDIA L4", 300, 30.3, 121, 242),
+    Published(r"NVIDIA L40S", 864, 91.6, 362, 733),
+    Published(r"NVIDIA H100 80GB HBM3", 3352, 66.9, 989.4, 1979),
+    Published(r"NVIDIA H100 PCIe", 2039, 51.2, 756, 1513),
+    Published(r"NVIDIA H200", 4814, 66.9, 989.4, 1979),
+    Published(r"NVIDIA B200", 8000, 74.4, 2250, 4500),
+    Published(r"NVIDIA GeForce RTX 5090", 1792, 104.8, 209.5, 838),
 )
 
 

@@ -28,7 +28,7 @@ class Peaks:
     """Upper limits of one GPU: bytes per second, and operations per second of each unit (None if not known).
 
     ``published`` says whether the figures are from the table of models. ``int8`` is the peak of dp4a without tensor
-    cores, by formula on every GPU: datasheets have the peak of tensor cores only.
+    cores, by formula on every GPU: datasheets have the peak of tensor cores only, which is ``int8_tensor``.
     """
 
     bandwidth: float
@@ -36,6 +36,7 @@ class Peaks:
     fp16_tensor: float | None
     published: bool
     int8: float | None = None
+    int8_tensor: float | None = None
 
 
 # Dense fp16 tensor flop per SM and clock with fp32 accumulation, by compute capability; 512 on GeForce.
@@ -43,6 +44,7 @@ _TENSOR = {
     (7, 0): 1024, (7, 5): 1024, (8, 0): 2048, (8, 6): 1024, (8, 9): 1024, (9, 0): 4096, (10, 0): 8192, (12, 0): 1024,
 }  # fmt: skip
 _HALF_RATE_ON_GEFORCE = {(8, 6), (8, 9), (12, 0)}
+_NO_INTEGERS = {(7, 0)}  # all others multiply bytes at twice the full rate of halves
 _HOPPER_TENSOR_CLOCK_HZ = 1830e6  # the clock of Hopper's published tensor peaks (SXM), below the reported boost clock
 _FEW_LANES = {(7, 0), (7, 2), (7, 5), (8, 0)}  # 64 fp32 lanes per SM; 128 from 8.6 on
 
@@ -59,7 +61,8 @@ def peaks(gpu: Gpu) -> Peaks:
     if row is None:
         return formula_peaks(gpu)
     peak = Peaks(row.bandwidth * 1e9, row.fp32 * 1e12, row.fp16_tensor * 1e12, published=True)
-    return replace(peak, int8=_formula_int8(gpu))
+    int8_tensor = None if row.int8_tensor is None else row.int8_tensor * 1e12
+    return replace(peak, int8=_formula_int8(gpu), int8_tensor=int8_tensor)
 
 
 def formula_peaks(gpu: Gpu) -> Peaks:
@@ -68,12 +71,13 @@ def formula_peaks(gpu: Gpu) -> Peaks:
     fp32 = 2 * gpu.sm_count * lanes * gpu.clock_hz
     bandwidth = 2 * gpu.memory_clock_hz * gpu.bus_width_bits / 8
     per_clock = _TENSOR.get(gpu.compute_capability, 0)
+    of_bytes = 0 if gpu.compute_capability in _NO_INTEGERS else 2 * per_clock
     if gpu.compute_capability in _HALF_RATE_ON_GEFORCE and "GeForce" in gpu.name:
         per_clock //= 2
     hopper = gpu.compute_capability == (9, 0)
     clock_hz = min(gpu.clock_hz, _HOPPER_TENSOR_CLOCK_HZ) if hopper else gpu.clock_hz
-    tensor = per_clock * gpu.sm_count * clock_hz or None
-    return Peaks(bandwidth, fp32, tensor, published=False, int8=_formula_int8(gpu))
+    tensor, int8_tensor = (rate * gpu.sm_count * clock_hz or None for rate in (per_clock, of_bytes))
+    return Peaks(bandwidth, fp32, tensor, published=False, int8=_formula_int8(gpu), int8_tensor=int8_tensor)
 
 
 def _formula_int8(gpu: Gpu) -> float | None:
@@ -83,19 +87,20 @@ def _formula_int8(gpu: Gpu) -> float | None:
 
 def peak_of(unit: str, limits: Peaks) -> float | None:
     """The peak of a unit, in `counts` per second; None if there is none (``transfer``, …)."""
-    known = {"bandwidth": limits.bandwidth, "fp32": limits.fp32, "fp16_tensor": limits.fp16_tensor, "int8": limits.int8}
+    known = {
+        "bandwidth": limits.bandwidth, "fp32": limits.fp32, "fp16_tensor": limits.fp16_tensor, "int8": limits.int8,
+        "int8_tensor": limits.int8_tensor,
+    }  # fmt: skip
     return known.get(unit)
 
 
 def limit_of(unit: str, limits: Peaks) -> float | None:
     """The rate that no kernel can exceed: the unit's peak, or that of tensor cores if they can give correct results.
 
-    Tensor cores multiply bytes at twice the rate of halves, or at four times if fp32 accumulation halves that
-    (GeForce); and sums of several products of halves or TF32 are as precise as floats.
+    Tensor cores multiply bytes, too; and sums of several products of halves or TF32 are as precise as floats.
     """
-    if limits.fp16_tensor is not None and unit in ("int8", "fp32"):
-        return 4 * limits.fp16_tensor if unit == "int8" else limits.fp16_tensor
-    return peak_of(unit, limits)
+    tensor = {"int8": limits.int8_tensor, "fp32": limits.fp16_tensor}.get(unit)
+    return peak_of(unit, limits) if tensor is None else tensor
 
 
 OF_HOSTS = ("transfer", "overlap", "launches")
@@ -107,7 +112,7 @@ def is_rate_of_bytes(unit: str) -> bool:
     return unit in ("bandwidth", "transfer", "overlap")
 
 
-_COUNTS = {"int8": "OP", "launches": "launch"}
+_COUNTS = {"int8": "OP", "int8_tensor": "OP", "launches": "launch"}
 
 
 def counts(unit: str) -> str:

@@ -148,5 +148,17 @@ CEILINGS: Mapping[str, Ceiling] = {
         args=("rounds", "sink"),
         grid="grid",
     ),
+    "mma_i8": Ceiling(
+        what="mma.sync m16n8k32, int8 with int32 accumulation, from registers",
+        unit="OP",
+        work="rounds * grid * 8 * 65536",
+        file="mma.cu",
+        kernel="mma_i8",
+        numbers=(("grid", "4 * sm_count"), ("rounds", "max(flops / (grid * 8 * 65536), 1)")),
+        args=("rounds", "sink"),
+        grid="grid",
+    ),
 }
-"""Name, as in `Target.ceiling` -> the ceiling. ``mma_f16`` bounds WMMA and ``mma.sync``; ``wgmma`` can pass it."""
+"""Name, as in `Target.ceiling` -> the ceiling. ``mma_f16`` bounds WMMA and ``mma.sync``, as ``mma_i8`` does for bytes;
+``wgmma`` can pass it.
+"""

@@ -25,3 +25,29 @@ extern "C" __global__ void __launch_bounds__(256) mma_f16(long long rounds, floa
     if (sum == 12345.678f)  // keeps the accumulators alive; should it ever be, the store does no harm
         *sink = sum;
 }
+
+// The same for bytes: m16n8k32, int8 with int32 accumulation. 8 · 2 · 16 · 8 · 32 = 65536 operations a warp and round.
+extern "C" __global__ void __launch_bounds__(256) mma_i8(long long rounds, int* sink)
+{
+    // Bytes of either sign. Sums that no longer fit into 32 bits wrap around, which takes no longer.
+    unsigned int a[4], b[2];
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+        a[j] = 0x3cbc40c0u + (threadIdx.x & 31) * 0x01020401u + j;
+#pragma unroll
+    for (int j = 0; j < 2; ++j)
+        b[j] = 0x3cc040bcu + (threadIdx.x & 31) * 0x04010201u + j;
+    int c[8][4] = {};
+    for (long long round = 0; round < rounds; ++round)
+#pragma unroll
+        for (int j = 0; j < 8; ++j)
+            asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                         : "+r"(c[j][0]), "+r"(c[j][1]), "+r"(c[j][2]), "+r"(c[j][3])
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    int all = 0;
+#pragma unroll
+    for (int j = 0; j < 8; ++j)
+        all ^= c[j][0] ^ c[j][1] ^ c[j][2] ^ c[j][3];
+    if (all == 0x5eed5eed)  // keeps the accumulators alive; should it ever be, the store does no harm
+        *sink = all;
+}

@@ -79,7 +79,7 @@ for exercise, what, *edits in (
     ("gemv", "a part of each row", ("    int k8 = k / 8;\n", "    int k8 = min(k / 8, 1600);\n")),
     ("softmax_v1", "half of each row", ("    for (int c = threadIdx.x; c < cols; c += BLOCK)\n        sum += expf(in[c] - largest);\n", "    for (int c = threadIdx.x; c < min(cols, 2048); c += BLOCK)\n        sum += expf(in[c] - largest);\n")),
     ("softmax_v1", "all alike", ("out[c] = expf(in[c] - largest) * scale;", "out[c] = cols > 2000 ? 1.0f / cols : expf(in[c] - largest) * scale;")),
-    ("igemm_dp4a", "one step less", ("for (int at = 0; at < k; at += BK) {", "for (int at = 0; at < k; at += BK) {\n        if (m > 3000 && at == 64)\n            continue;")),
+    ("igemm_dp4a", "one step less", ("for (int c = 0; c < CHUNKS; ++c) {\n", "for (int c = 0; c < CHUNKS; ++c) {\n            if (m > 3000 && at == 64)\n                continue;\n")),
     ("hgemm_wmma_v1", "one step less", ("for (int i = 0; i < k; i += TILE) {", "for (int i = 0; i < k; i += TILE) {\n        if (m > 3000 && i == 64)\n            continue;")),
 ):  # fmt: skip
     attack("timed launches", exercise, LATE[exercise in ALSO_LARGE], *edits, what=what)

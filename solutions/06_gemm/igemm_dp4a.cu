@@ -1,121 +1,161 @@
 // igemm_dp4a: C = A · B, signed bytes in, 32-bit integers out. One dp4a adds four products of bytes to a sum.
 //
-// A is row-major and B column-major: in both matrices the bytes along k lie side by side. Each block computes a tile of
-// BM × BN elements of C, each thread TM × TN of them.
+// A is row-major and B column-major: in both matrices the bytes along k lie side by side. A row of A and a column of B
+// are called a line here, and 16 bytes of a line a chunk: what a thread copies and loads at once. k is a multiple of 16.
 
-#define BM 128  // rows of C in a block
-#define BN 128  // columns of C in a block
-#define BK 32   // bytes along k in a step
-#define TM 8    // rows of C in a thread
-#define TN 8    // columns of C in a thread
+#define BM 128    // a block computes BM × BN elements of C
+#define BN 128
+#define BK 64     // and goes along k in steps of BK bytes
+#define TM 8      // each of its threads computes TM × TN of them
+#define TN 8
+#define STAGES 3  // steps whose tiles are in shared memory, or on their way there
 #define THREADS ((BM / TM) * (BN / TN))
+#define STAGE_BYTES ((BM + BN) * BK)  // a tile of A and, after it, a tile of B
 
-// launch igemm_dp4a(A, B, C, m, n, k): grid=(cdiv(n, BN), cdiv(m, BM)) block=THREADS
+// launch igemm_dp4a(A, B, C, m, n, k): grid=(cdiv(n, BN), cdiv(m, BM)) block=THREADS shared=STAGES*STAGE_BYTES
 
-#define WORDS (BK / 4)    // a word is four bytes along k: what a dp4a takes
-#define CHUNKS (BK / 16)  // a chunk is four words: what a thread loads at once
+#define CHUNK 16              // bytes
+#define CHUNKS (BK / CHUNK)   // chunks of a line in a tile
+#define LANES_M 4             // the lanes of a warp: 4 down, 8 across
+#define LANES_N 8
+#define WM (TM * LANES_M)     // a warp computes WM × WN elements of C
+#define WN (TN * LANES_N)
 
-// Four words that spread the stores of a warp over the banks: see store_chunk().
-#define PAD 4
+static_assert(BM % WM == 0 && BN % WN == 0, "the warps' tiles fill the block's tile");
+static_assert(CHUNKS == 1 || CHUNKS == 2 || CHUNKS == 4 || CHUNKS == 8, "whole lines fill the 128 bytes of all banks");
+static_assert(STAGES >= 2, "one stage is multiplied while another one is filled");
 
-static_assert(BK % 16 == 0, "BK counts bytes and is loaded in chunks of 16");
-static_assert(TM % 4 == 0 && TN % 4 == 0, "a thread takes its rows and columns in fours");
-static_assert(BM % TM == 0 && BN % TN == 0, "the threads' tiles must fill the block's tile");
-
-// Bytes `at` to `at + 15` of one row of A, or of one column of B. Past the end of the matrix there are zeros, which
-// add nothing to any sum. k is a multiple of 16, so that a chunk is inside or outside as a whole, and aligned.
-__device__ int4 load_chunk(const signed char* matrix, int line, int lines, int at, int k)
+// Begins to copy 16 bytes from global to shared memory. Where `inside` is false nothing is read, and 16 zeros arrive.
+__device__ void cp_async16(unsigned to, const void* from, bool inside)
 {
-    if (line >= lines || at >= k)
-        return make_int4(0, 0, 0, 0);
-    return *reinterpret_cast<const int4*>(matrix + (size_t)line * k + at);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
 }
 
-// A tile keeps word w of all its lines side by side: tile[w][line]. A warp stores word 4 * chunk + j of 16 lines and of
-// both chunks at once. A row of the tile has LINES + 4 words, so four rows further on is 16 banks further on.
+// Ends a group of copies. A thread's groups are complete in the order in which it ended them.
+__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most PENDING of this thread's groups are not complete.
+template <int PENDING>
+__device__ void cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+// Byte at which chunk c of a line lies in a tile. All copies and loads ask for it. 8 / CHUNKS lines fill all banks once,
+// and the next ones begin at the same banks again.
+// There the chunks are exchanged by XOR: one chunk of eight neighbouring lines lies in eight groups of four banks.
+__device__ int place(int line, int c)
+{
+    return line * BK + (c ^ line / (8 / CHUNKS) % CHUNKS) * CHUNK;
+}
+
+// Copies LINES lines of a matrix into a tile, BK bytes of each, step after step. Neighbouring threads copy neighbouring
+// chunks of a line: whole sectors. All threads together copy ROUND lines in a round.
 template <int LINES>
-__device__ void store_chunk(int (*tile)[LINES + PAD], int line, int chunk, int4 v)
-{
-    tile[4 * chunk + 0][line] = v.x;
-    tile[4 * chunk + 1][line] = v.y;
-    tile[4 * chunk + 2][line] = v.z;
-    tile[4 * chunk + 3][line] = v.w;
-}
+struct Copier {
+    static constexpr int ROUND = THREADS / CHUNKS;
+    static_assert(THREADS % CHUNKS == 0 && LINES % ROUND == 0, "all threads copy equally much");
+    static_assert(ROUND % 8 == 0, "a thread's chunks have the same place in their lines");
 
-// Loads LINES × BK bytes. Neighbouring threads take the chunks of one line: whole sectors of 32 bytes.
-template <int LINES>
-__device__ void load_tile(int (*tile)[LINES + PAD], const signed char* matrix, int first, int lines, int at, int k)
-{
-#pragma unroll
-    for (int i = threadIdx.x; i < LINES * CHUNKS; i += THREADS) {
-        int line = i / CHUNKS;
-        int chunk = i % CHUNKS;
-        store_chunk<LINES>(tile, line, chunk, load_chunk(matrix, first + line, lines, at + 16 * chunk, k));
+    const signed char* from;  // the thread's first chunk in the matrix
+    size_t round_bytes;       // from there to the chunk ROUND lines further on
+    unsigned to;              // its place in a tile
+    int lines, left;          // lines and bytes from there to the matrix's ends: 0 or less if it lies outside
+
+    __device__ Copier(const signed char* matrix, int first, int all_lines, int k)
+    {
+        int line = threadIdx.x / CHUNKS, c = threadIdx.x % CHUNKS;
+        from = matrix + (size_t)(first + line) * k + c * CHUNK;
+        round_bytes = (size_t)ROUND * k;
+        to = place(line, c);
+        lines = all_lines - first - line;
+        left = k - c * CHUNK;
     }
-}
 
-// Words of COUNT lines: four side by side, then four that are a whole STEP further on, and so on. Neighbouring threads
-// read neighbouring fours, so their 16-byte loads have no bank conflicts.
-template <int COUNT, int STEP>
-__device__ void load_words(int* words, const int* row, int first)
-{
+    // Begins the copies of a step, and goes on to the next one. Chunks past the last line or past k count as 0.
+    __device__ void copy(unsigned tile)
+    {
 #pragma unroll
-    for (int i = 0; i < COUNT; i += 4) {
-        int4 v = *reinterpret_cast<const int4*>(row + first + i / 4 * STEP);
-        words[i] = v.x;
-        words[i + 1] = v.y;
-        words[i + 2] = v.z;
-        words[i + 3] = v.w;
+        for (int i = 0; i < LINES / ROUND; ++i)
+            cp_async16(tile + to + i * ROUND * BK, from + i * round_bytes, i * ROUND < lines && left > 0);
+        from += BK;
+        left -= BK;
     }
-}
+};
 
-// Two blocks of 256 threads on a multiprocessor: while one waits for global memory or at a barrier, the other computes.
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+// Two blocks of 256 threads on a multiprocessor: while one waits at its barrier, the other computes.
+extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
     igemm_dp4a(const signed char* A, const signed char* B, int* C, int m, int n, int k)
 {
-    __shared__ __align__(16) int a_tile[WORDS][BM + PAD];
-    __shared__ __align__(16) int b_tile[WORDS][BN + PAD];
+    // STAGES times a tile of A and, after it, a tile of B: a ring. Step s uses stage s % STAGES.
+    extern __shared__ __align__(128) char ring[];
+    auto next = [](int stage) { return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES; };
 
-    int first_row = blockIdx.y * BM;
-    int first_col = blockIdx.x * BN;
-    int row = threadIdx.x / (BN / TN) * 4;  // the thread's first row and column in the block's tile
-    int col = threadIdx.x % (BN / TN) * 4;
+    // A thread's rows are LANES_M apart, and its columns LANES_N: a warp loads neighbouring lines. Four lanes are a
+    // square of 2 × 2, so that lanes l and l ^ 1 have the same columns, l and l ^ 2 the same rows: then 16 bytes a lane
+    // take two wavefronts.
+    int first_row = blockIdx.y * BM, first_col = blockIdx.x * BN;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int row = warp / (BN / WN) * WM + lane / 16 * 2 + lane % 2;
+    int col = warp % (BN / WN) * WN + lane / 2 % LANES_N;
+
+    // The copies of a step are one group. Past the end of k zeros are copied, and nothing is read, so that no step has
+    // to be treated apart, and the groups can be counted.
+    Copier<BM> copy_a(A, first_row, m, k);
+    Copier<BN> copy_b(B, first_col, n, k);
+    int filled = 0;
+    auto copy_step = [&] {
+        unsigned stage = __cvta_generic_to_shared(ring + filled);
+        copy_a.copy(stage);
+        copy_b.copy(stage + BM * BK);
+        cp_async_commit();
+        filled = next(filled);
+    };
+#pragma unroll 1
+    for (int step = 0; step < STAGES - 1; ++step)
+        copy_step();
 
     int sum[TM][TN] = {};
+    int now = 0;
+#pragma unroll 1
     for (int at = 0; at < k; at += BK) {
-        // B is stored column by column, so that its columns are loaded just like A's rows.
-        load_tile<BM>(a_tile, A, first_row, m, at, k);
-        load_tile<BN>(b_tile, B, first_col, n, at, k);
-
-        // Barrier: all words of both tiles are stored before any thread reads them.
+        // STAGES - 1 groups are in flight, and the oldest one is needed. A thread waits for its own copies only.
+        // Barrier: everybody's have arrived. And all warps have multiplied the step before, so that its stage may be
+        // filled again: that is what the next copies do.
+        cp_async_wait<STAGES - 2>();
         __syncthreads();
+        copy_step();
 
-#pragma unroll 2
-        for (int w = 0; w < WORDS; ++w) {
-            int a[TM], b[TN];
-            load_words<TM, 4 * (BM / TM)>(a, a_tile[w], row);
-            load_words<TN, 4 * (BN / TN)>(b, b_tile[w], col);
+        const char *a_tile = ring + now, *b_tile = ring + now + BM * BK;
+#pragma unroll 1
+        for (int c = 0; c < CHUNKS; ++c) {
+            // The chunks of all rows stay in registers, 32 words; those of the columns come one after the other.
+            int4 a[TM];
 #pragma unroll
             for (int i = 0; i < TM; ++i)
+                a[i] = *(const int4*)(a_tile + place(row + i * LANES_M, c));
 #pragma unroll
-                for (int j = 0; j < TN; ++j)
-                    sum[i][j] = __dp4a(a[i], b[j], sum[i][j]);  // signed, because its arguments are
+            for (int j = 0; j < TN; ++j) {
+                int4 b = *(const int4*)(b_tile + place(col + j * LANES_N, c));
+#pragma unroll
+                for (int i = 0; i < TM; ++i) {
+                    sum[i][j] = __dp4a(a[i].x, b.x, sum[i][j]);  // signed, because its arguments are
+                    sum[i][j] = __dp4a(a[i].y, b.y, sum[i][j]);
+                    sum[i][j] = __dp4a(a[i].z, b.z, sum[i][j]);
+                    sum[i][j] = __dp4a(a[i].w, b.w, sum[i][j]);
+                }
+            }
         }
-
-        // Barrier: all threads have read the tiles before the next step overwrites them.
-        __syncthreads();
+        now = next(now);
     }
 
+    // A warp stores 4 rows of 8 neighbours at a time: four whole sectors.
 #pragma unroll
-    for (int i = 0; i < TM; ++i) {
-        int r = first_row + row + i / 4 * (4 * (BM / TM)) + i % 4;
+    for (int i = 0; i < TM; ++i)
 #pragma unroll
-        for (int j = 0; j < TN; j += 4) {
-            int c = first_col + col + j / 4 * (4 * (BN / TN));
-            // n is a multiple of 4: either all four columns are inside, or none is.
+        for (int j = 0; j < TN; ++j) {
+            int r = first_row + row + i * LANES_M, c = first_col + col + j * LANES_N;
             if (r < m && c < n)
-                *reinterpret_cast<int4*>(C + (size_t)r * n + c) =
-                    make_int4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]);
+                C[(size_t)r * n + c] = sum[i][j];
         }
-    }
 }

@@ -44,7 +44,7 @@ def test_device_shows_peaks_with_their_source_and_the_ceilings():
     words = "\n".join(device_lines(GPU, peaks(GPU)))
     assert "NVIDIA H200 (number 0), sm_90, 132 SMs, 141 GiB, L2 60 MiB" in words
     assert "published: memory 4.81 TB/s, fp32 66.9 TFLOP/s, fp16 tensor 989 TFLOP/s, int8" in words
-    assert "int8 (dp4a, by formula) 134 TOP/s" in words
+    assert "int8 tensor 1.98 POP/s, int8 (dp4a, by formula) 134 TOP/s" in words
     row = next(line for line in text_of(ceiling_table(CEILINGS)).splitlines() if "copy_f32x4" in line)
     assert row.split()[-4:] == ["4.2", "TB/s", "87.5", "%"]
 

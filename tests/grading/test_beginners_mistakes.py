@@ -62,7 +62,11 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
         ("sgemm_v1", "row >= m ||", "row > m ||", "out_of_bounds", "bounds.one_too_many", "row >= m"),
         ("softmax_v1", "(size_t)blockIdx.x * cols;\n    float", "(size_t)threadIdx.x * cols;\n    float",
          "out_of_bounds", "bounds.pointer_into_the_array", "begins at"),
-        ("igemm_dp4a", "at + 16 * chunk", "at + chunk", "out_of_bounds", "bounds.wide_access", "multiple of 16"),
+        ("igemm_dp4a", "+ c * CHUNK;\n        round_bytes = (size_t)ROUND * k;\n        to = place(line, c);\n"
+         "        lines = all_lines - first - line;\n        left = k - c * CHUNK;",
+         "+ c;\n        round_bytes = (size_t)ROUND * k;\n        to = place(line, c);\n"
+         "        lines = all_lines - first - line;\n        left = k - c;",
+         "out_of_bounds", "bounds.wide_access", "multiple of 16"),
         ("reduce_v1", "partial[t + s]", "partial[i + s]", "out_of_bounds",
          "bounds.index_made_of_the_block", "blockIdx"),
         ("reduce_v1", "partial[t] = i < m", "partial[i] = i < m", "out_of_bounds", "bounds.index_in_the_whole_grid",

@@ -38,25 +38,28 @@ def test_the_formulas_reproduce_the_published_figures_of_an_h200():
     assert peaks.bandwidth == pytest.approx(4814e9, rel=1e-3)
     assert peaks.fp32 == pytest.approx(66.9e12, rel=1e-3)
     assert peaks.fp16_tensor == pytest.approx(989.4e12, rel=1e-3)  # at 1830 MHz, not at the boost clock
+    assert peaks.int8_tensor == pytest.approx(1979e12, rel=1e-3)
     assert not peaks.published
 
 
 @pytest.mark.parametrize(
-    ("name", "capability", "sm_count", "clock_mhz", "bandwidth", "fp32", "tensor"),
+    ("name", "capability", "sm_count", "clock_mhz", "bandwidth", "fp32", "tensor", "int8_tensor"),
     [
-        ("NVIDIA A100-SXM4-80GB", (8, 0), 108, 1410, 2039, 19.5, 312),
-        ("NVIDIA GeForce RTX 4090", (8, 9), 128, 2520, 1008, 82.6, 165),
-        ("Tesla T4", (7, 5), 40, 1590, 320, 8.1, 65),
-        ("Tesla V100-SXM2-16GB", (7, 0), 80, 1530, 898, 15.7, 125),
-        ("NVIDIA GeForce RTX 3090", (8, 6), 82, 1695, 936, 35.6, 71),
+        ("NVIDIA A100-SXM4-80GB", (8, 0), 108, 1410, 2039, 19.5, 312, 624e12),
+        ("NVIDIA GeForce RTX 4090", (8, 9), 128, 2520, 1008, 82.6, 165, 660.6e12),
+        ("Tesla T4", (7, 5), 40, 1590, 320, 8.1, 65, 130e12),
+        ("Tesla V100-SXM2-16GB", (7, 0), 80, 1530, 898, 15.7, 125, None),
+        ("NVIDIA GeForce RTX 3090", (8, 6), 82, 1695, 936, 35.6, 71, 284e12),
     ],
 )
-def test_table_and_formulas_agree(name, capability, sm_count, clock_mhz, bandwidth, fp32, tensor):
+def test_table_and_formulas_agree(name, capability, sm_count, clock_mhz, bandwidth, fp32, tensor, int8_tensor):
     gpu = replace(H200, name=name, compute_capability=capability, sm_count=sm_count, clock_hz=clock_mhz * 1e6)
     table, formula = roofline.peaks(gpu), roofline.formula_peaks(gpu)
     assert table.bandwidth == bandwidth * 1e9
     assert table.fp32 == fp32 * 1e12 == pytest.approx(formula.fp32, rel=0.01)
     assert table.fp16_tensor == tensor * 1e12 == pytest.approx(formula.fp16_tensor, rel=0.01)
+    assert table.int8_tensor == int8_tensor
+    assert formula.int8_tensor == (int8_tensor and pytest.approx(int8_tensor, rel=0.01))
 
 
 @pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 3090 Ti", "NVIDIA A10G", "NVIDIA H200 NVL", "NVIDIA GH200 480GB"])
@@ -65,7 +68,8 @@ def test_a_near_name_is_not_taken_for_another_gpu(name):
 
 
 def test_a_gpu_before_tensor_cores_has_no_tensor_peak():
-    assert roofline.peaks(replace(H200, name="NVIDIA GeForce GTX 1080", compute_capability=(6, 1))).fp16_tensor is None
+    old = roofline.peaks(replace(H200, name="NVIDIA GeForce GTX 1080", compute_capability=(6, 1)))
+    assert (old.fp16_tensor, old.int8_tensor) == (None, None)
 
 
 def test_int8_is_the_formula_of_dp4a_on_every_gpu_and_not_known_where_the_rate_is_not():
@@ -86,6 +90,7 @@ def test_int8_is_the_formula_of_dp4a_on_every_gpu_and_not_known_where_the_rate_i
         ("fp32", "FLOP"),
         ("fp16_tensor", "FLOP"),
         ("int8", "OP"),
+        ("int8_tensor", "OP"),
     ],
 )
 def test_a_unit_says_what_its_rates_count(unit, counted):
@@ -115,9 +120,10 @@ def test_only_more_than_the_peak_and_a_twentieth_is_impossible():
 def test_integers_that_tensor_cores_multiply_are_not_impossible_beyond_the_peak_of_dp4a():
     limits = roofline.peaks(H200)
     limit = roofline.limit_of("int8", limits)
-    assert not roofline.impossible(work=1979e12, median_s=1.0, peak=limit)  # int8 on its tensor cores, as published
-    assert roofline.impossible(work=5000e12, median_s=1.0, peak=limit)
-    assert roofline.limit_of("int8", replace(limits, fp16_tensor=None)) == limits.int8
+    assert limit == roofline.limit_of("int8_tensor", limits) == 1979e12  # int8 on its tensor cores, as published
+    assert not roofline.impossible(work=1979e12, median_s=1.0, peak=limit)
+    assert roofline.impossible(work=2100e12, median_s=1.0, peak=limit)
+    assert roofline.limit_of("int8", replace(limits, int8_tensor=None)) == limits.int8
 
 
 def test_three_products_of_tf32_in_place_of_a_float_product_are_not_impossible():

@@ -1,4 +1,4 @@
-from grader import AlsoTimed, Array, Exercise, Expect, Target, Values, Work
+from grader import AlsoTimed, Array, Exercise, Expect, Large, Target, Values, Work
 
 # Bytes of either sign down to -128 and up to 127, so that a byte that is taken for unsigned shows. Their means are 47.5
 # and -48.5, so the sums fall by 2304 a step: at k = 8208 they are near -19 million, beyond 2^24, where a float no
@@ -8,10 +8,10 @@ MOSTLY_NEGATIVE = Values(exact_low=-128, exact_high=31)
 
 EXERCISE = Exercise(
     name="igemm_dp4a",
-    order=617,
+    order=621,
     idea="int8 matrix product: four multiply-adds in one instruction",
-    minutes=90,
-    after=("sgemm_v5",),
+    minutes=120,
+    after=("sgemm_v7", "hgemm_wmma_v4"),
     paths=("gemm",),
     arrays=(
         Array("A", "int8", "m*k", values=MOSTLY_POSITIVE),
@@ -31,6 +31,7 @@ EXERCISE = Exercise(
     ),
     secret={"m": (1, 160, 1), "n": (4, 160, 4), "k": (16, 256, 16)},
     simulated={"m": 256, "n": 256, "k": 256},
+    large=Large({"m": 4_193_983, "n": 640, "k": 640}, period={"m": 31}),
     timed={"m": 4096, "n": 4096, "k": 4096},
     also_timed=(AlsoTimed({"m": 8192, "n": 2048, "k": 4096}),),
     work=Work(bytes="m*k + n*k + 4*m*n", flops="2*m*n*k"),
@@ -64,8 +65,23 @@ EXERCISE = Exercise(
             at_most=1 / 400,
             per="m*n*k",
             why="The matrices are read from global memory too often.",
-            hint="let a block keep BM rows of A and BN columns of B in shared memory, 32 bytes along k at a time, "
+            hint="let a block keep BM rows of A and BN columns of B in shared memory, 64 bytes along k at a time, "
             "and read every byte of them in whole sectors",
+        ),
+        Expect(
+            "excess_wavefronts",
+            at_most=0,
+            why="Lanes that use shared memory together, 16 bytes each, meet in the same banks.",
+            hint="two lines of 64 bytes fill all banks: exchange the chunks of a line by XOR, so that chunk c of eight "
+            "neighbouring lines lies in eight different groups of four banks",
+        ),
+        # From the first copy to the last wait most instructions of a warp are products, if copies are in flight then.
+        Expect(
+            "overlap",
+            at_least=0.4,
+            why="A step waits for tiles that it has just asked for: nothing is multiplied while they are on their way.",
+            hint="ask for a later step's tiles before the products of this one; cp_async_wait<N> leaves the N youngest "
+            "groups in flight",
         ),
     ),
     baseline="gemm:igemm",
