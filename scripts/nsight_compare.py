@@ -60,7 +60,7 @@ def compare(name: str, ncu: str, seed: int) -> list[Row]:
 
     one = load_catalog().find(name)
     assert one.solution is not None
-    program = compiled(one.solution)
+    program = compiled(one.solution, one)
     run = simulated_run(one.exercise, program, seed)
     counted = simulated(program, run)
     launches = profiled_launches(program, run, name, one.solution, ncu, seed)

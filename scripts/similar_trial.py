@@ -106,11 +106,14 @@ def tasks() -> dict[str, Task]:
         }
         files = [entry.stub.read_text(), *earlier_solutions(catalog, entry)]
         made[entry.name] = Task(
-            entry.name, answers, handed_out_tokens(catalog, entry), [ptx_tokens_of(text, "sm_80") for text in files]
+            entry.name,
+            answers,
+            handed_out_tokens(catalog, entry),
+            [ptx_tokens_of(text, "sm_80", entry.header_texts) for text in files],
         )
     stub = (CORPUS / "stubs/reduce_v3.cu").read_text()
     answers = {path.stem: path.read_text() for path in sorted(CORPUS.glob("variants/*.cu"))}
-    made["corpus"] = Task("corpus", answers, [source_tokens(stub)], [ptx_tokens_of(stub, "sm_80")])
+    made["corpus"] = Task("corpus", answers, [source_tokens(stub)], [ptx_tokens_of(stub, "sm_80", {})])
     return made
 
 
@@ -213,7 +216,7 @@ def _tokens(text: str) -> tuple[Token, ...]:
 
 @cache
 def _ptx(text: str) -> tuple[Token, ...]:
-    return ptx_tokens_of(text, "sm_80")
+    return ptx_tokens_of(text, "sm_80", {})
 
 
 _GIVEN: dict[tuple[str, Kind], frozenset[int]] = {}

@@ -65,7 +65,6 @@ NOT_YET_IN_THE_FORM = [
     "hgemm_mma",
     "hgemm_wgmma",
     "sgemm_v7",
-    "splitk_gemm",
 ]
 """Statements that are older than the form of `grader.dev.statement`. The list may only become shorter."""
 

@@ -120,7 +120,7 @@ def profiled_submission(
     if not simulable(entry.exercise.requires):
         message = f"{entry.name} needs {entry.exercise.requires}: the simulator has no counters to compare with"
         raise Unsupported(message, hint="profile it with ncu and your own script")
-    program = compiled(path)
+    program = compiled(path, entry)
     run = simulated_run(entry.exercise, program, seed)
     counted = simulated(program, run)
     assemble(program, gpu.arch)  # so that the profiled process finds it in the cache
@@ -202,9 +202,9 @@ def launching(name: str, path: Path, seed: int, *, device: int = 0, courses: Seq
     return [*words, "--device", str(device), *(f"--course={course.absolute()}" for course in courses)]
 
 
-def compiled(path: Path) -> Program:
+def compiled(path: Path, entry: CourseExercise) -> Program:
     """The file, compiled as for the simulator."""
-    return compile_source(read_submission(path), path.name, target="sm_80")
+    return compile_source(read_submission(path), path.name, target="sm_80", headers=entry.header_texts)
 
 
 def simulated_run(exercise: Exercise, program: Program, seed: int) -> CaseRun:
@@ -246,9 +246,9 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--device", type=int, default=0)
     options = arguments.parse_args()
-    exercise = load_catalog(options.course).find(options.name).exercise
-    program = compiled(options.file)
-    launch(program, simulated_run(exercise, program, options.seed), options.device)
+    entry = load_catalog(options.course).find(options.name)
+    program = compiled(options.file, entry)
+    launch(program, simulated_run(entry.exercise, program, options.seed), options.device)
 
 
 # ----------------------------------------------------------------------------------------------------- Nsight Compute

@@ -181,7 +181,8 @@ def _library_fraction(entry: CourseExercise, gpu: Gpu, measured: Measurement | N
 def _compiled(entry: CourseExercise, backend: GpuBackend) -> Program:
     assert entry.solution is not None
     target = max(target_of(backend.gpu), entry.exercise.requires, key=capability)
-    return compile_source(read_submission(entry.solution), entry.solution.name, target=target)
+    source = read_submission(entry.solution)
+    return compile_source(source, entry.solution.name, target=target, headers=entry.header_texts)
 
 
 def _library_times(

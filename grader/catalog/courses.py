@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -95,6 +95,21 @@ class CourseExercise:
     @property
     def solution_host_file(self) -> Path | None:
         return existing(self.course.solutions / self.chapter / f"{self.name}_host.py")
+
+    @property
+    def headers(self) -> tuple[Path, ...]:
+        """The files that a submission may include."""
+        return tuple(self.folder / name for name in self.exercise.headers)
+
+    @property
+    def given(self) -> tuple[Path, ...]:
+        """What everybody gets: the stub, a host exercise's Python file, and the headers."""
+        return tuple(path for path in (self.stub, self.host_file, *self.headers) if path is not None)
+
+    @cached_property
+    def header_texts(self) -> Mapping[str, str]:
+        """The headers by their names, for `grader.compile.compile_source`."""
+        return {path.name: path.read_text(encoding="utf-8") for path in self.headers}
 
     @property
     def ladder_page(self) -> Path | None:
@@ -183,6 +198,9 @@ def _exercise_in(path: Path) -> Exercise:
     for has_fault, message in _FAULTS:
         if has_fault(exercise):
             raise _BrokenExercise(message)
+    for header in exercise.headers:
+        if not (path.parent / header).is_file():
+            raise _BrokenExercise(f"headers names {header}, which is not in its folder")
     return exercise
 
 
@@ -198,6 +216,8 @@ _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
     (lambda e: e.minutes is not None and not _is_positive(e.minutes), "minutes must be a positive integer"),
     (lambda e: not _are_names(e.after), "after must be a tuple of names: a single one needs a comma"),
     (lambda e: not _are_names(e.paths), "paths must be a tuple of names: a single one needs a comma"),
+    (lambda e: not _are_headers(e.headers), "headers must be a tuple of names like 'tile.cuh': one needs a comma"),
+    (lambda e: bool(e.headers and e.variants), "an exercise with headers has no variants"),
     (lambda e: ALL_PATHS in e.paths, f"no path can be called {ALL_PATHS!r}: `grade next --path` has it for the course"),
     (lambda e: bool(e.variants) and not _is_tuple_of(e.variants, Variant), "variants must be a tuple of Variant(...)"),
     (lambda e: not all(_is_form(v.name) for v in e.variants), "a variant's name has lower-case letters, digits and _"),
@@ -226,6 +246,11 @@ def _is_form(name: str) -> bool:
 
 def _are_names(names: object) -> bool:
     return isinstance(names, tuple) and all(isinstance(name, str) and name for name in names)
+
+
+def _are_headers(names: object) -> bool:
+    """Whether these can be names of headers in the exercise's own folder."""
+    return isinstance(names, tuple) and all(re.fullmatch(r"[a-z][a-z0-9_]{0,60}\.cuh", str(name)) for name in names)
 
 
 def _run(path: Path) -> dict[str, Any]:

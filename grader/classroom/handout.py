@@ -54,7 +54,7 @@ def _form(assignment: Assignment, entry: CourseExercise, student: Student, key: 
 def _handout(assignment: Assignment, entries: Sequence[CourseExercise], student: Student) -> Handout:
     files = {README: about(assignment, entries, student).encode()}
     for entry in entries:
-        files |= {path.name: path.read_bytes() for path in (entry.stub, entry.host_file) if path is not None}
+        files |= {path.name: path.read_bytes() for path in entry.given}
         if entry.statement.is_file():
             files[f"{entry.name}.md"] = without_relative_links(entry.statement.read_text(encoding="utf-8")).encode()
     return Handout(safe_name(student.id) if student.id else "", files)

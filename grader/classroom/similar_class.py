@@ -7,7 +7,7 @@ Landlock no submission of a class is compiled: then only tokens are compared.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from os import cpu_count
@@ -51,7 +51,7 @@ def compare_exercise(
     if with_ptx and not python:
         target = entry.exercise.requires if entry.exercise.requires > "sm_80" else "sm_80"
         texts = [stub_text(entry), *earlier_solutions(catalog, entry)]
-        instructions = _compiled([*texts, *(one.text for one in submitted)], target)
+        instructions = _compiled([*texts, *(one.text for one in submitted)], target, entry.header_texts)
         given = handed_out(instructions[: len(texts)], PTX)
         works = [
             Work(student_of[one.key], one.key, tokens)
@@ -97,18 +97,18 @@ def texts_of(
     return list(found.values())
 
 
-def _compiled(texts: Sequence[str], target: str) -> list[tuple[Token, ...]]:
+def _compiled(texts: Sequence[str], target: str, headers: Mapping[str, str]) -> list[tuple[Token, ...]]:
     """The instructions of each source, compiled on all processors."""
     with ThreadPoolExecutor(cpu_count() or 1) as pool:
-        return list(pool.map(lambda text: ptx_tokens_of(text, target), texts))
+        return list(pool.map(lambda text: ptx_tokens_of(text, target, headers), texts))
 
 
-def ptx_tokens_of(text: str, target: str) -> tuple[Token, ...]:
+def ptx_tokens_of(text: str, target: str, headers: Mapping[str, str]) -> tuple[Token, ...]:
     """The instructions of a source, which is compiled in a child; () if it does not compile."""
     from grader.compile import compile_source
 
     with suppress(WarpgradeError):
-        return ptx_tokens(compile_source(text.encode(), NAME, target=target).ptx, NAME)
+        return ptx_tokens(compile_source(text.encode(), NAME, target=target, headers=headers).ptx, NAME)
     return ()
 
 

@@ -222,7 +222,8 @@ def show_statement(
 ) -> int:
     """Print the rendered statement of an exercise, or the page of a ladder, and the next commands.
 
-    The causes of each report, at a statement's end, are for somebody who has one: they are printed if it is ``full``.
+    The causes of each report, at a statement's end, are for somebody who has one: they are printed if it is ``full``,
+    and the given headers below them.
     """
     from grader.gpus.models import simulable
 
@@ -236,11 +237,14 @@ def show_statement(
         raise UsageError(f"{entry.name} has no statement at {entry.statement}", code="bad_exercise")
     text = page.read_text(encoding="utf-8", errors="replace")
     task, causes = (text, "") if full or steps else parts_of(text)
+    if full and not steps:
+        task += "".join(f"\n## {name}\n\n```c\n{header}```\n" for name, header in entry.header_texts.items())
     closing = f"`grade show {entry.name}` explains its first step." if steps else _next_commands(catalog, entry)
     if (asked := asked_counters(task)) and simulable(entry.exercise.requires):
         closing += f" `grade {entry.name} --predict {asked[0]}=…` compares your prediction with the count."
     if causes:
-        closing += f" `grade show {entry.name}{variant_words(entry)} --full` also explains each report."
+        more = f"also explains each report{f' and prints {listed(entry.exercise.headers)}' if entry.headers else ''}"
+        closing += f" `grade show {entry.name}{variant_words(entry)} --full` {more}."
     if others := [one.name for one in entry.exercise.variants if not entry.exercise.variant and not steps]:
         closing += f" It has variants: {listed(others)}; `grade start {entry.name} --variant {others[0]}` starts one."
     page_text = task if steps else _with_facts(task, entry, catalog)
@@ -249,10 +253,11 @@ def show_statement(
 
 
 def _with_facts(markdown: str, entry: CourseExercise, catalog: Catalog) -> str:
-    """The statement with its time, and what it builds on, in a line below the title."""
+    """The statement with its time, what it builds on and what it comes with, in a line below the title."""
     about = f"about {minutes_words(entry.exercise.minutes)}" if entry.exercise.minutes else ""
     builds = builds_on(entry, catalog)
-    facts = "; ".join(filter(None, (about, builds)))
+    given = f"comes with {listed(entry.exercise.headers)}" if entry.headers else ""
+    facts = "; ".join(filter(None, (about, builds, given)))
     title, line, rest = markdown.partition("\n")
     return f"{title}\n\n*{facts[:1].upper()}{facts[1:]}.*\n{line}{rest}" if facts else markdown
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -57,14 +58,15 @@ from grader.text import counted, listed, safe
 
 
 def start_exercise(name: str, courses: Sequence[Path], *, force: bool, variant: str | None = None) -> int:
-    """Copy the stub, and a host exercise's Python file, into this folder."""
+    """Copy the stub, and what belongs to it, into this folder."""
     catalog = load(courses)
     entry = find(catalog, name)
     entry = form_of(entry, variant) if variant else entry
     files, missing = files_of(entry), missing_here(entry)
+    headers = [path for path in entry.headers if force or not os.path.lexists(path.name)]
     if not force:
         refuse_old(catalog, entry, *(Path(path.name) for path in files))
-    if not missing and not force:
+    if not missing and not headers and not force:
         hint = f"`grade reset {entry.name}` restores the stub and keeps your version; --force overwrites it"
         if len(files) > 1:
             hint = (
@@ -73,20 +75,24 @@ def start_exercise(name: str, courses: Sequence[Path], *, force: bool, variant: 
             )
         message = f"{named(files)} {'is' if len(files) == 1 else 'are'} already here"
         raise UsageError(message, code="exists", hint=hint)
-    for path in files if force else missing:
+    for path in (*(files if force else missing), *headers):
         try:
             shutil.copyfile(path, path.name)
         except OSError as error:
             hint = "go to a folder in which you may write"
             message = f"cannot write ./{path.name}: {error.strerror}"
             raise UsageError(message, code="cannot_write", hint=hint) from None
-    if not force and len(missing) < len(files):
+    if not force and 0 < len(missing) < len(files):
         unchanged = named(path for path in files if path not in missing)
         say(f"{unchanged} was here and was not changed; {named(missing)} was missing, and is the stub now.")
     complete = "".join(
         f"\n     ./{path.name} belongs to it. It is complete, but you may change it."
         for path in files
         if path not in to_edit(entry)
+    )
+    complete += "".join(
+        f"\n     ./{path.name} is given: include it and read it. `grade` always takes the course's own."
+        for path in entry.headers
     )
     say(f"{entry.name}: {entry.exercise.idea}.")
     if variant is not None:

@@ -169,10 +169,10 @@ class Sitting:
             print_line(KEYS.format(file=self.file).lstrip("\n"))
 
     def _copy_stubs(self) -> None:
-        """The stub, and a host exercise's Python file, in a folder of the session's own."""
+        """The stub, and what belongs to it, in a folder of the session's own."""
         try:
             self.folder.mkdir()
-            for path in files_of(self.entry):
+            for path in self.entry.given:
                 shutil.copyfile(path, self.folder / path.name)
         except OSError as error:
             hint = f"{self.folder} is for this session's files: give it another name, or go to another folder"

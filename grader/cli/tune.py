@@ -128,7 +128,9 @@ def _tuned(job: _Job, stopped: Callable[[], bool], *, quiet: bool) -> Tuned:
     exercise, gpu, machine = job.entry.exercise, job.gpu, job.machine
     assert exercise.timed is not None
     assert exercise.target is not None
-    workshop = Workshop(exercise, exercise.timed, job.path.name, job.source, job.places, machine)
+    workshop = Workshop(
+        exercise, exercise.timed, job.path.name, job.source, job.places, machine, job.entry.header_texts
+    )
     with waiting(job.entry.name, doing="tuning", quiet=quiet) as show_step:
         variants = workshop.build_all(combinations(job.settings), show_step, stopped)
         if gpu is None:

@@ -31,14 +31,19 @@ def main() -> None:
 
 
 def compiled(nvrtc: ctypes.CDLL, request: dict[str, Any]) -> dict[str, Any]:
-    """Compile ``request["source"]``: ``status`` (nvrtcResult), ``log``, ``ptx`` and its full size in bytes."""
+    """Compile ``request["source"]``: ``status`` (nvrtcResult), ``log``, ``ptx`` and its full size in bytes.
+
+    Its headers are text, too: NVRTC finds them by their names before it looks into any folder.
+    """
     program = ctypes.c_void_p()
     name = request["name"].encode()
-    status = nvrtc.nvrtcCreateProgram(ctypes.byref(program), request["source"], name, 0, None, None)
+    headers = request["headers"]
+    texts, names = (_strings([text.encode() for text in part]) for part in (headers.values(), headers))
+    status = nvrtc.nvrtcCreateProgram(ctypes.byref(program), request["source"], name, len(headers), texts, names)
     if status:
         return {"status": status, "log": b"", "ptx": b"", "ptx_bytes": 0}
     options = [option.encode() for option in request["options"]]
-    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+    status = nvrtc.nvrtcCompileProgram(program, len(options), _strings(options))
     log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
     ptx = b"" if status else _text(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
@@ -47,6 +52,10 @@ def compiled(nvrtc: ctypes.CDLL, request: dict[str, Any]) -> dict[str, Any]:
         log = log[:half] + b"\n" + log[-half:]
     kept = ptx if len(ptx) <= request["ptx_limit"] else b""
     return {"status": status, "log": log, "log_bytes": log_bytes, "ptx": kept, "ptx_bytes": len(ptx)}
+
+
+def _strings(values: list[bytes]) -> ctypes.Array[ctypes.c_char_p]:
+    return (ctypes.c_char_p * len(values))(*values)
 
 
 def _text(size_of: Any, content_of: Any, program: ctypes.c_void_p) -> bytes:

@@ -49,14 +49,17 @@ _AFTER_KERNEL = ' extern "C" {{ __device__ long long warpgrade_name_{index}_in_{
 _ERROR = re.compile(r"^(?:At end of source|.*\((\d{1,9})\)): (?:catastrophic )?error\b", re.MULTILINE)
 
 
-def names_in_launch_lines(source: str) -> tuple[str, ...]:
-    """The names in launch lines that the file may define, without kernels and the lines' own names; at most 100."""
+def names_in_launch_lines(source: str, *headers: str) -> tuple[str, ...]:
+    """The names in launch lines that the file or its headers may define; at most 100.
+
+    Without kernels and the lines' own names.
+    """
     lines = [text for _, text in line_comments(source) if _LINE.match(text)]
     used = dict.fromkeys(word for line in lines for word in _WORD.findall(line))
     given = {word for line in lines for word in _GIVEN.findall(line)}
     if not used.keys() - given - _TYPES:
         return ()
-    code = without_strings(source)
+    code = without_strings("\n".join((source, *headers)))
     defined = {word for words in _DEFINED.findall(code) for word in words}
     defined.update(word for members in _ENUM.findall(code) for word in _WORD.findall(members))
     return tuple(word for word in used if word in defined and word not in given | _TYPES)[:MAX_NAMES]

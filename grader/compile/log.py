@@ -197,7 +197,10 @@ _IN_WMMA = frozenset(
 _IN_GROUPS = frozenset(("this_thread_block", "this_grid", "tiled_partition", "coalesced_threads", "thread_block"))
 
 _FIXED = (
-    (re.compile(r"cannot open source file"), "only CUDA's own headers can be included: write the rest into this file"),
+    (
+        re.compile(r"cannot open source file"),
+        "only CUDA's own headers, and those given with the exercise, can be included: write the rest into this file",
+    ),
     (
         re.compile(r'incomplete type "nvcuda::wmma::fragment<'),
         "wmma has no such fragment: check shape and type; matrix_a and matrix_b also need row_major or col_major",

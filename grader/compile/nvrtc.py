@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path, PurePath
@@ -34,6 +35,9 @@ WITHOUT_LIBCUXX = "--define-macro=_CG_LIMIT_INCLUDED_DEPENDENCIES="
 """Leaves libcu++ out of <cooperative_groups.h>: NVRTC takes a second to compile it, and few kernels need it."""
 _TARGET = re.compile(r"sm_(\d{2,3}[af]?)")
 
+Headers = Mapping[str, str]
+NO_HEADERS: Headers = {}
+
 CHILD = "grader.compile.child"
 CPU_S = 20
 WALL_S = 120.0  # far above CPU_S, so that a busy machine fails nobody
@@ -47,10 +51,13 @@ PTX_BYTES = 8 << 20
 _OUT_OF_MEMORY, _INVALID_OPTION, _COMPILATION, _BUILTINS = 1, 5, 6, 7
 
 
-def compile_source(source: bytes, name: str, *, target: str = "sm_80", cache: bool = True) -> Program:
+def compile_source(
+    source: bytes, name: str, *, target: str = "sm_80", headers: Headers = NO_HEADERS, cache: bool = True
+) -> Program:
     """Compile one submission for ``target`` in a child process with limits, and inspect the PTX.
 
-    ``name`` is the file's name in every message. With ``cache`` a program is cached by its content; errors are not.
+    ``name`` is the file's name in every message; ``headers`` are the course's own, by the names in ``#include``. With
+    ``cache`` a program is cached by its content; errors are not.
     Raises SubmissionError (``invalid``, ``compile_error``, ``limit``, ``policy``), Unsupported (no NVRTC, or one that
     does not know ``target``), GraderFault.
     """
@@ -72,18 +79,21 @@ def compile_source(source: bytes, name: str, *, target: str = "sm_80", cache: bo
         *((WITHOUT_LIBCUXX,) if "cooperative_groups" in text else ()),
         *(("--disable-warnings",) if any(len(line) > LONGEST_LINE for line in text.splitlines()) else ()),
     )
-    key = digest(FORMAT, text, name, *options, _stand_ins(), toolchain.fingerprint())
+    given = (part for header, content in sorted(headers.items()) for part in (header, content))
+    key = digest(FORMAT, text, name, *options, _stand_ins(), toolchain.fingerprint(), *given)
     program = _stored(key, text, name, target) if cache else None
     if program is None:
-        program = _compiled(text, name, target, options, toolchain)
+        program = _compiled(text, name, target, options, headers, toolchain)
         if cache:
             _store(key, program)
     return program
 
 
-def _compiled(text: str, name: str, target: str, options: tuple[str, ...], toolchain: Toolchain) -> Program:
+def _compiled(
+    text: str, name: str, target: str, options: tuple[str, ...], headers: Headers, toolchain: Toolchain
+) -> Program:
     include = (str(INCLUDE), *map(str, toolchain.include_dirs), str(INCLUDE / "fallback"))
-    attempts = _Attempts(name, include, toolchain)
+    attempts = _Attempts(name, include, headers, toolchain)
     result, names = _with_names(text, options, attempts)
     if not result.ptx and WITHOUT_LIBCUXX in options:  # the source may use libcu++; if not, its errors are the same
         options = tuple(option for option in options if option != WITHOUT_LIBCUXX)
@@ -107,22 +117,22 @@ def _compiled(text: str, name: str, target: str, options: tuple[str, ...], toolc
 class _Attempts:
     """The compilations of one source: all together have one limit of processor time."""
 
-    def __init__(self, name: str, include: tuple[str, ...], toolchain: Toolchain) -> None:
-        self._name, self._include, self._toolchain = name, include, toolchain
+    def __init__(self, name: str, include: tuple[str, ...], headers: Headers, toolchain: Toolchain) -> None:
+        self._name, self._include, self.headers, self._toolchain = name, include, headers, toolchain
         self._spent_s = 0.0
 
     def run(self, text: str, options: tuple[str, ...]) -> Compilation:
         """Raises what `run_nvrtc` raises."""
         if self._spent_s > CPU_S:
             raise _too_long(self._name)
-        result = run_nvrtc(text, self._name, options, self._include, self._toolchain)
+        result = run_nvrtc(text, self._name, options, self._include, self._toolchain, self.headers)
         self._spent_s += result.cpu_s
         return result
 
 
 def _with_names(text: str, options: tuple[str, ...], attempts: _Attempts) -> tuple[Compilation, tuple[str, ...]]:
     """NVRTC's result for ``text``, and the names whose values are in its PTX."""
-    names = names_in_launch_lines(text)
+    names = names_in_launch_lines(text, *attempts.headers.values())
     extended = with_values_after_kernels(text, names)
     result = attempts.run(extended + tail(names), options)
     if not result.ptx and extended != text:
@@ -200,7 +210,12 @@ class Compilation:
 
 
 def run_nvrtc(
-    source: str, name: str, options: tuple[str, ...], include: tuple[str, ...], toolchain: Toolchain
+    source: str,
+    name: str,
+    options: tuple[str, ...],
+    include: tuple[str, ...],
+    toolchain: Toolchain,
+    headers: Headers = NO_HEADERS,
 ) -> Compilation:
     """Compile in a child process with limits.
 
@@ -209,6 +224,7 @@ def run_nvrtc(
     request = {
         "source": source.encode(),
         "name": name,
+        "headers": dict(headers),
         "options": [*options, *(f"--include-path={folder}" for folder in include)],
         "log_limit": LOG_BYTES,
         "ptx_limit": PTX_BYTES,
@@ -339,7 +355,7 @@ def _precompiled(used: PooledChild, request: dict[str, Any], headers: str, folde
     file = f"{used.child.pid}-{name}.pch"
     if name not in used.holds:
         used.holds.add(name)
-        made = {"source": headers.encode(), "options": [*options, f"--create-pch={file}", *place]}
+        made = {"source": headers.encode(), "headers": {}, "options": [*options, f"--create-pch={file}", *place]}
         kept.asked(used, request | made, KEPT_WALL_S)
     return [f"--use-pch={file}", *place] if Path(folder, file).is_file() else []
 

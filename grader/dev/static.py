@@ -142,6 +142,12 @@ def source_problems(entry: CourseExercise) -> Iterator[Problem]:
         yield Problem(entry.stub.name, "the stub is missing")
     elif entry.solution is not None and not (entry.exercise.host and _given(entry.stub, entry.solution)):
         yield from pair_problems(entry.stub, entry.solution)
+    for path in sorted(entry.folder.glob("*.cuh")):
+        if path not in entry.headers:
+            yield Problem(path.name, "this header is not in headers= of exercise.py: nobody gets it")
+    for path in entry.headers:
+        if entry.stub.is_file() and f'#include "{path.name}"' not in entry.stub.read_text(encoding="utf-8"):
+            yield Problem(entry.stub.name, f"the stub does not include {path.name}")
     if entry.exercise.host:
         if entry.host_file is None:
             yield Problem(f"{entry.name}_host.py", "the host file is missing")

@@ -202,7 +202,7 @@ def _spilled(entry: CourseExercise, name: str, source: bytes) -> int:
     from grader.compile import assembly, compile_source
 
     exercise, requires = entry.exercise, entry.exercise.requires
-    program = compile_source(source, name, target=requires)
+    program = compile_source(source, name, target=requires, headers=entry.header_texts)
     script = parse_launches(program.source, file=name)
     timed = () if exercise.timed is None else (exercise.timed, *(also.size for also in exercise.also_timed))
     for size in (*exercise.small, exercise.simulated, *timed):

@@ -70,7 +70,8 @@ def _graded(request: Request) -> Verdict:
 def _compile(request: Request, source: bytes) -> CompiledSubmission:
     from grader.compile import compile_source
 
-    program = compile_source(source, request.submission.path.name, target=request.services.target)
+    headers = request.submission.headers
+    program = compile_source(source, request.submission.path.name, target=request.services.target, headers=headers)
     script = parse_launches(program.source, file=request.submission.path.name)
     if request.exercise.host:
         require_host_file(request)
@@ -222,7 +223,7 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
         printed=printed,
         printed_case=printed_case,
         # Warnings about unused variables in a stub are not useful.
-        notes=(f"the compiler says: {log}",) if log and not is_untouched(request) else (),
+        notes=(*verdict.notes, *((f"the compiler says: {log}",) if log and not is_untouched(request) else ())),
         sandbox=max(report.sandbox for report in reports),  # "none" sorts after "landlock"
     )
 
@@ -248,6 +249,19 @@ def _verdict(
         diagnostics=diagnostics,
         file=str(request.submission.path),
         next_step=next_step(request, word, stages, diagnostics),
+        notes=changed_headers(request),
+    )
+
+
+def changed_headers(request: Request) -> tuple[str, ...]:
+    """A sentence for each header beside the file that is not the course's, which is compiled in its place."""
+    folder, exercise = request.submission.path.parent, request.exercise.name
+    own = {name: content_of(folder / name) for name in request.submission.headers}
+    return tuple(
+        f"your {name} differs from the course's, which was compiled: the graded code is {request.submission.path.name} "
+        f"alone. Without your copy, `grade start {exercise}` copies the course's"
+        for name, text in request.submission.headers.items()
+        if own[name] not in (None, text.encode())
     )
 
 

@@ -79,6 +79,7 @@ class Submission:
     hints: Path | None = None
     host_file: Path | None = None  # of a host exercise: the graded Python file, if it exists
     host_stub: Path | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)  # the course's headers that it may include, by name
     texts: SourceTexts = field(default_factory=SourceTexts)
 
 

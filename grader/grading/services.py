@@ -67,7 +67,9 @@ class Task:
         """Read the files now, for compiling, running and the report: later saves do not matter."""
         entry, host_file = self.entry, self.host_file
         texts = SourceTexts.of(self.path, host_file)
-        return Submission(entry.graded, self.path, entry.stub, entry.hints, host_file, entry.host_file, texts)
+        return Submission(
+            entry.graded, self.path, entry.stub, entry.hints, host_file, entry.host_file, entry.header_texts, texts
+        )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from itertools import count
@@ -83,6 +83,7 @@ class Workshop:
     source: str
     places: dict[str, SettingPlace]
     machine: Machine
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def build_all(
         self, choices: Sequence[Choice], tell: Callable[[str], None], stopped: Callable[[], bool] = lambda: False
@@ -111,7 +112,7 @@ class Workshop:
     def _built(self, variant: TunedVariant) -> TunedVariant:
         source = rewritten(self.source, self.places, variant.choice)
         script = parse_launches(source, file=self.file)
-        program = compile_source(source.encode(), self.file, target=self.machine.target)
+        program = compile_source(source.encode(), self.file, target=self.machine.target, headers=self.headers)
         plan = resolve_launches(script, self.exercise, self.size, self.machine.limits, program)
         for launch in plan.launches:  # ptxas would refuse this, in a less helpful message
             entry = program.entry(launch.kernel)

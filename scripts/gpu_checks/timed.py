@@ -118,7 +118,8 @@ def every_solution(backend: GpuBackend) -> dict[str, str]:
             continue
         try:
             start = time.perf_counter()
-            compiled = compile_source(one.solution.read_bytes(), one.solution.name)
+            source, headers = one.solution.read_bytes(), one.header_texts
+            compiled = compile_source(source, one.solution.name, headers=headers)
             with backend.open(compiled, LIMITS) as session:
                 opened = time.perf_counter() - start
                 speed = SpeedTest(one, backend, SEED, LIMITS)(session)

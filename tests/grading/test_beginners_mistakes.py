@@ -199,7 +199,7 @@ def test_work_that_every_block_does_again_ends_by_the_budget(monkeypatch: pytest
 
 def test_slices_that_all_go_through_the_whole_sum_never_wait_for_the_clock() -> None:
     """Wrong where a size is small enough to end, else beyond the budget."""
-    source = edited("splitk_gemm", ("last = (long long)steps * (slice + 1) / slices;", "first = 0, last = steps;"))
+    source = edited("splitk_gemm", ("last = steps * (slice + 1) / slices;", "last = steps;\n        first = 0;"))
     verdict = grade("splitk_gemm", source=source, backend="sim", seed=5)
     assert verdict.verdict in ("wrong", "timeout")
     assert verdict.diagnostics[0].kind in ("wrong", "instruction_budget")

@@ -8,11 +8,12 @@ BITS = Values(exact_low=0, exact_high=1)
 
 EXERCISE = Exercise(
     name="splitk_gemm",
-    order=618,
+    order=623,
     idea="a small product of long sums: divide the sums among blocks",
     minutes=90,
     after=("sgemm_v5",),
     paths=("gemm",),
+    headers=("tile_product.cuh",),
     arrays=(
         Array("A", "float32", "m*k", values=GROWING),
         Array("B", "float32", "k*n", values=BITS),
