@@ -3,13 +3,13 @@
 import cupy
 import numpy as np
 
-BLOCK = 1024
+THREADS = 256
 
 call = {}  # what setup prepares for run
 
 
 def blocks_that_fit(kernel: cupy.RawKernel) -> int:
-    """How many blocks of BLOCK threads can be on the GPU at the same time."""
+    """How many blocks of THREADS threads can be on the GPU at the same time."""
     # YOUR CODE: ask CUDA how many fit on one multiprocessor
 
 
@@ -20,9 +20,9 @@ def setup(module: cupy.RawModule, x: np.ndarray, heat: np.ndarray, out: np.ndarr
     rod before the first step, the temperature at its left end in each step, and the rod after the last step. Before
     each run there are new values in `x` and `heat`, in the same place.
     """
-    # YOUR CODE: fetch the kernel, choose a grid that fits, make two arrays for the rod and one for the heat
+    # YOUR CODE: fetch the kernel, choose a grid that fits, make the arrays on the GPU
 
 
 def run() -> None:
     """Compute `out` from what is in `x` and `heat` now. Timed: when this returns, `out` must be complete."""
-    # YOUR CODE: copy the inputs to the GPU, launch once, copy the rod of the last step into `out`
+    # YOUR CODE: copy the inputs to the GPU, launch once, copy the rod after the last step into `out`

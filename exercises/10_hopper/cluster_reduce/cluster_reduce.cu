@@ -1,9 +1,12 @@
-// cluster_reduce: the sum of n floats. The blocks of a cluster add up their sums in each other's shared memory.
+// cluster_reduce: softmax of rows that no block can hold. The blocks of a cluster hold a row together, and combine their
+// largest values and their sums in each other's shared memory.
 //
-// A cluster is a handful of blocks that run at the same time and can reach each other's shared memory. So eight sums
-// become one without passing through global memory, and one atomic per cluster is all that global memory sees of them.
+// A cluster is a handful of blocks that run at the same time and can reach each other's shared memory. Each block reads
+// its part of the row once, keeps it in shared memory until all blocks know the row's largest value and sum, and writes
+// it once.
 
 #include <cooperative_groups.h>
+#include <math.h>
 
 namespace cg = cooperative_groups;
 
@@ -11,94 +14,54 @@ constexpr int CLUSTER = 8;  // blocks of a cluster: as many as every GPU with cl
 constexpr int THREADS = 512;
 constexpr int WARPS = THREADS / 32;
 
-// At most so many blocks: many times as many as fit at once, as reduce_v7 explains.
-#define BLOCKS 8192
+// launch cluster_reduce(x, y, cols): grid=rows * CLUSTER block=THREADS cluster=CLUSTER shared=16 * cdiv(cols / 4, CLUSTER)
 
-// zero out
-// launch cluster_reduce(x, out, n): grid=CLUSTER * cdiv(min(cdiv(n, 16 * THREADS), BLOCKS), CLUSTER) block=THREADS cluster=CLUSTER
+// The largest value and the sum over a warp, right in all lanes. All 32 lanes must take part.
+__device__ float warp_max(float v)
+{
+#pragma unroll
+    for (int s = 16; s > 0; s /= 2)
+        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, s));
+    return v;
+}
 
-// The sum over a warp, right in lane 0. All 32 lanes must take part.
 __device__ float warp_sum(float v)
 {
 #pragma unroll
     for (int s = 16; s > 0; s /= 2)
-        v += __shfl_down_sync(0xffffffff, v, s);
+        v += __shfl_xor_sync(0xffffffff, v, s);
     return v;
 }
 
-// The sum over the block, right in thread 0.
-__device__ float block_sum(float v)
+// The same over a block, right in all threads. Each call needs WARPS words of shared memory that no other call uses.
+__device__ float block_max(float v, float* of_warps)
 {
-    __shared__ float warp_sums[WARPS];
-    int lane = threadIdx.x % 32;
-    int warp = threadIdx.x / 32;
+    v = warp_max(v);
+    if (threadIdx.x % 32 == 0)
+        of_warps[threadIdx.x / 32] = v;
+    __syncthreads();  // every warp reads the words of all warps
+    return warp_max(of_warps[threadIdx.x % WARPS]);
+}
 
+__device__ float block_sum(float v, float* of_warps)
+{
     v = warp_sum(v);
-    if (lane == 0)
-        warp_sums[warp] = v;
-
-    // Barrier: the first warp reads the words of all warps.
-    __syncthreads();
-
-    if (warp == 0)
-        v = warp_sum(lane < WARPS ? warp_sums[lane] : 0.0f);
-    return v;
+    if (threadIdx.x % 32 == 0)
+        of_warps[threadIdx.x / 32] = v;
+    __syncthreads();  // every warp reads the words of all warps
+    return warp_sum(threadIdx.x % 32 < WARPS ? of_warps[threadIdx.x % WARPS] : 0.0f);
 }
 
-// The sum over the cluster, right in thread 0 of its block 0. All threads of all its blocks must take part.
-__device__ float cluster_sum(float v)
+// 2 blocks share a multiprocessor: while one waits for its cluster, or stores, the other one loads.
+extern "C" __global__ void __launch_bounds__(THREADS, 2) cluster_reduce(const float* x, float* y, int cols)
 {
-    // One word of each block, at the same place in each block's shared memory.
-    __shared__ float of_block;
+    extern __shared__ float4 part[];  // this block's part of the row
+    __shared__ float maxima[WARPS], sums[WARPS];
+    __shared__ float2 of_block;  // the largest value of the part, and the sum of exp(x - largest) over it
     cg::cluster_group cluster = cg::this_cluster();
 
-    v = block_sum(v);
-    if (threadIdx.x == 0)
-        of_block = v;
-
-    // YOUR CODE: a barrier of the whole cluster, so that every block's word is there.
-
-    // YOUR CODE: block 0 of the cluster fetches the words of all its blocks, and adds them up in thread 0.
-
-    // YOUR CODE: one more barrier of the whole cluster. What for?
-
-    return v;
-}
-
-__device__ float sum_of(float4 v)
-{
-    return (v.x + v.y) + (v.z + v.w);
-}
-
-// 4 blocks of 512 threads fill a multiprocessor if a thread keeps to 32 registers: the bound says so to the compiler.
-extern "C" __global__ void __launch_bounds__(THREADS, 2048 / THREADS) cluster_reduce(const float* x, float* out, int n)
-{
-    int thread = blockIdx.x * THREADS + threadIdx.x;
-    int threads = gridDim.x * THREADS;
-
-    const float4* x4 = reinterpret_cast<const float4*>(x);
-    int n4 = n / 4;
-    int i = thread;
-    float sum = 0.0f;
-
-    // Four loads that do not wait for each other, as in reduce_v8.
-    for (; i + 3 * threads < n4; i += 4 * threads) {
-        float4 a = x4[i];
-        float4 b = x4[i + threads];
-        float4 c = x4[i + 2 * threads];
-        float4 d = x4[i + 3 * threads];
-        sum += (sum_of(a) + sum_of(b)) + (sum_of(c) + sum_of(d));
-    }
-#pragma unroll 1
-    for (; i < n4; i += threads)
-        sum += sum_of(x4[i]);
-
-    // The last one to three elements.
-    int tail = 4 * n4 + thread;
-    if (tail < n)
-        sum += x[tail];
-
-    sum = cluster_sum(sum);
-    if (threadIdx.x == 0 && cg::this_cluster().block_rank() == 0)
-        atomicAdd(out, sum);
+    // YOUR CODE: which row is the cluster's, and which part of it is this block's? cols is a multiple of 4.
+    // YOUR CODE: load the part into shared memory, once; its largest value, and the sum of exp(x - largest) over it.
+    // YOUR CODE: tell the other blocks of the cluster, and learn theirs. Who waits for whom, and when?
+    // YOUR CODE: store the shares of the part; the row is not read again.
 }

@@ -1,0 +1,39 @@
+// expect: sim=technique gpu=pass
+// Right, but the rod lives in global memory: each step reads all of it and writes all of it, and waits for the grid.
+
+// cooperative_grid: a rod that is heated at one end, all steps in one launch.
+//
+// In each step a point takes a quarter of its left neighbour, half of itself and a quarter of its right neighbour, all
+// as they were before the step. Left of point 0 is heat[step]; the last point is its own right neighbour.
+//
+// The launch is in cooperative_grid_host.py. All blocks of the grid are on the GPU at the same time, so they may wait
+// for each other.
+
+#include <cooperative_groups.h>
+
+namespace cg = cooperative_groups;
+
+// now: the rod before the first step. next: as much room. heat: the temperature left of the rod, for each step.
+extern "C" __global__ void cooperative_grid(float* now, float* next, const float* heat, int n, int steps)
+{
+    cg::grid_group grid = cg::this_grid();
+    int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    int threads = gridDim.x * blockDim.x;
+
+    for (int step = 0; step < steps; ++step) {
+        // As many threads as fit on the GPU at once, and so perhaps fewer than points: each takes several.
+        for (int i = thread; i < n; i += threads) {
+            float left = i > 0 ? now[i - 1] : heat[step];
+            float right = i + 1 < n ? now[i + 1] : now[i];
+            next[i] = 0.25f * left + 0.5f * now[i] + 0.25f * right;
+        }
+
+        // Barrier of the whole grid: the next step reads what other blocks write in this one, and writes where other
+        // blocks read in this one. Every thread of every block has to come, also those that had no point.
+        grid.sync();
+
+        float* written = next;
+        next = now;
+        now = written;
+    }
+}
