@@ -2,6 +2,8 @@ from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
 
 # Orbits around the point of rest at (1, 1), up to 2.2: neither kind dies out, and no island comes to rest.
 AROUND = Values(low=0.5, high=1.5)
+# Orbits up to 4.
+MANY = Values(low=1.5, high=2.5)
 
 EXERCISE = Exercise(
     name="ilp_unroll",
@@ -11,7 +13,7 @@ EXERCISE = Exercise(
     after=("saxpy_grid_stride", "occupancy"),
     paths=("memory",),
     arrays=(
-        Array("hares", "float32", "n", values=AROUND),
+        Array("hares", "float32", "n", values=AROUND, unusual=MANY),
         Array("foxes", "float32", "n", values=AROUND),
         Array("out", "float32", "n", role="out"),
     ),
@@ -67,9 +69,10 @@ EXERCISE = Exercise(
             hint="write both lines of a step with fmaf, as the stub has them, and take no island twice",
         ),
     ),
-    # Roundings of 2048 steps, which also move an island along its orbit: measured, 3.2 eps √steps at most. Half
-    # precision is off by 2^-11 after one step, and one step more or less by up to 0.02.
-    tolerance=Tolerance(chain="steps", scale="2"),
+    # Roundings also move an island along its orbit, more and more: in units of eps √steps by 1.4 after 100 steps, and by
+    # 10 after 2048 of an island with many hares. Half precision is off by 2^-11 after one step, and one step more or
+    # less by up to 0.02.
+    tolerance=Tolerance(chain="steps", scale="2 + steps / 256"),
     exact=False,
     rivals=("execution:one_island_at_a_time", "execution:one_island_and_all_warps"),
 )
