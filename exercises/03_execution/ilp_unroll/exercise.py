@@ -69,9 +69,9 @@ EXERCISE = Exercise(
             hint="write both lines of a step with fmaf, as the stub has them, and take no island twice",
         ),
     ),
-    # Roundings also move an island along its orbit, more and more: in units of eps √steps by 1.4 after 100 steps, and by
-    # 10 after 2048 of an island with many hares. Half precision is off by 2^-11 after one step, and one step more or
-    # less by up to 0.02.
+    # Roundings also move an island along its orbit, more and more: in units of eps √steps by 1.4 after 100 steps, by 10
+    # after 2048 where there are many hares. Half precision is off by 2^-11 after one step, and one step more or less by
+    # up to 0.02.
     tolerance=Tolerance(chain="steps", scale="2 + steps / 256"),
     exact=False,
     rivals=("execution:one_island_at_a_time", "execution:one_island_and_all_warps"),
