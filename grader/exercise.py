@@ -72,8 +72,9 @@ class Work:
     """The minimal work of the task, as expressions over the sizes; rates are computed from it."""
 
     bytes: str = "0"  # each input read once, each output written once
-    flops: str = "0"  # operations; on integers if the target's unit is int8 or int8_tensor
+    flops: str = "0"  # operations; on integers if the target's unit is int8, int8_tensor or int32
     launches: str = "0"  # kernels that run one after another, if the target's unit is launches
+    shared_bytes: str = "0"  # stored to and loaded from shared memory, if the target's unit is shared
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,18 @@ class Target:
 
     ``of`` is ``"peak"`` or ``"ceiling"`` (the measured ceiling of the same bytes, mix and bytes per thread);
     ``unit`` names the peak: ``bandwidth``, ``fp32``, ``fp16_tensor``, ``int8`` (dp4a) and ``int8_tensor``, whose
-    operations `Work` counts as ``flops``, ``transfer``; for host exercises also ``overlap`` (the longer of copying and
-    computing ÷ the measured time) and ``launches`` (per second; the ceiling is a plain loop of launches). Pass lines
-    come from the profile of the GPU (`grader.timing.pass_lines`), which `grade calibrate` writes; ``fraction`` is the
-    line on ``gpu`` if no profile has one, and ``note`` then says where it comes from. ``reach`` is the fraction that
-    the solution must reach on an H200.
+    operations `Work` counts as ``flops``, ``shared`` (its ``shared_bytes``), ``transfer``; ``int32`` (operations on
+    integers) has a ceiling only. For host exercises also ``overlap`` (the longer of copying and computing ÷ the
+    measured time) and ``launches`` (per second; the ceiling is a plain loop of launches). Pass lines come from the
+    profile of the GPU (`grader.timing.pass_lines`), which `grade calibrate` writes; ``fraction`` is the line on ``gpu``
+    if no profile has one, and ``note`` then says where it comes from. ``reach`` is the fraction that the solution must
+    reach on an H200.
     """
 
-    unit: Literal["bandwidth", "fp32", "fp16_tensor", "int8", "int8_tensor", "transfer", "overlap", "launches"]
+    unit: Literal[
+        "bandwidth", "fp32", "fp16_tensor", "int8", "int8_tensor", "int32", "shared",
+        "transfer", "overlap", "launches",
+    ]  # fmt: skip
     fraction: float = 0.0
     reach: float = 0.0
     of: Literal["peak", "ceiling"] = "peak"
@@ -97,6 +102,9 @@ class Target:
     ceiling: str = ""  # "" if no ceiling is comparable
     gpu: str = "NVIDIA H200"
     note: str = ""  # "no line: …" if there is none on purpose
+    # whether the arrays are in the L2 when the launches start, for a task that repeats its work on the chip inside one
+    # launch. All arrays of the timed size together fill at most half of the L2; the statement names the size
+    warm: bool = False
 
     @property
     def unlined(self) -> bool:
@@ -216,6 +224,7 @@ class Exercise:
     also_timed: tuple[AlsoTimed, ...] = ()
     baseline: str = ""  # "module:function" of kernels_ref/baselines: the library call that `grade bench` times, too
     rivals: tuple[str, ...] = ()  # further libraries, "module:function"; those that are not installed are skipped
+    compared: tuple[str, ...] = ()  # further answers that it times: "stub", or wrong answers, "wrong/NAME.diff"
     ladder: str = ""  # steps of one ladder share arrays and sizes; each is graded on the earlier steps' technique, too
     requires: str = "sm_70"  # the minimum compute capability
     host: bool = False  # a host exercise: NAME_host.py belongs to the .cu

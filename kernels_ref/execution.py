@@ -22,11 +22,14 @@ ROWS = 256
 def decode(inputs: Inputs, numbers: Numbers) -> Outputs:
     """Runs of 8 words of two sensors in turn, for ``divergence``; ``x`` and ``out`` are (n,), 32-bit words.
 
-    Where ``i // 8`` is even, ``out[i]`` is what 20 steps of xorshift32 make of ``x[i]``, else 32 steps of a CRC-32.
+    Where ``i // 8`` is even, ``out[i]`` is what 20 steps of xorshift32 make of ``x[i]``, else 32 steps of a CRC-32;
+    ``rounds`` times.
     """
-    x = inputs["x"].astype(np.uint32)
-    of_b = np.arange(len(x)) // RUN % 2 == 1
-    return {"out": np.where(of_b, _crc_steps(x), _xorshift_steps(x)).astype(np.float64)}
+    words = inputs["x"].astype(np.uint32)
+    of_b = np.arange(len(words)) // RUN % 2 == 1
+    for _ in range(int(numbers["rounds"])):
+        words = np.where(of_b, _crc_steps(words), _xorshift_steps(words))
+    return {"out": words.astype(np.float64)}
 
 
 def _xorshift_steps(x: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:

@@ -22,7 +22,10 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class LibraryTime:
-    """A library call on the same arrays: its name in kernels_ref/baselines, seconds, and fraction of the same peak."""
+    """A library call on the same arrays: its name in kernels_ref/baselines, seconds, and fraction of the same peak.
+
+    Or another answer, by its name in `grader.exercise.Exercise.compared`.
+    """
 
     name: str
     seconds: float
@@ -135,10 +138,11 @@ def to_markdown(report: BenchReport) -> str:
         f"{report.date}. {gpu.sm_count} SMs, {gpu.clock_hz / 1e6:.0f} MHz, {gpu.bus_width_bits}-bit bus, "
         f"{gpu.l2_bytes >> 20} MiB L2. " + ", ".join(f"{name} {text}" for name, text in report.versions) + ".",
         "",
-        "Written by `grade bench`: medians between CUDA events, the L2 emptied before each sample, every timed output "
-        "verified. The interval is the 95 % bootstrap interval of the median. Fractions are of the peak that the "
-        "exercise names. *To reach* is what the solution has to reach, of the peak or of the ceiling (c). Exercises "
-        "with a host file are timed by the clock, from fresh inputs to complete outputs in the host's memory.",
+        "Written by `grade bench`: medians between CUDA events, the L2 emptied before each sample (for a warm size "
+        "before its inputs are made), every timed output verified. The interval is the 95 % bootstrap interval of the "
+        "median. Fractions are of the peak that the exercise names. *To reach* is what the solution has to reach, of "
+        "the peak or of the ceiling (c). Exercises with a host file are timed by the clock, from fresh inputs to "
+        "complete outputs in the host's memory.",
         "",
         *table(_COLUMNS, map(_cells, report.rows)),
         "",
@@ -188,12 +192,12 @@ def _libraries(rows: Iterable[BenchRow]) -> list[str]:
         for row, library in measured
     ]  # fmt: skip
     return [
-        "## Libraries, in the same run",
+        "## Libraries and other answers, in the same run",
         "",
         "On the same arrays, timed in the same way; fractions as above, or of the ceiling where there is no peak. The "
-        "last column is the library's time over the solution's: above 1 the solution is faster.",
+        "last column is their time over the solution's: above 1 the solution is faster.",
         "",
-        *table(("exercise", "size", "library", "median", "of peak", "time"), cells),
+        *table(("exercise", "size", "library or answer", "median", "of peak", "time"), cells),
         "",
     ]
 

@@ -24,6 +24,7 @@ from grader.bench.report import BenchReport, BenchRow, CeilingRow, LibraryTime, 
 from grader.catalog.courses import resolve_reference
 from grader.compile import compile_source, read_submission
 from grader.dev.slices import StoredResults, slice_of
+from grader.dev.wrong import wrong_answer
 from grader.errors import WarpgradeError
 from grader.gpus.models import capability
 from grader.grading.fast import SpeedTest
@@ -59,9 +60,9 @@ def bench(
 ) -> BenchReport:
     """Time the solution of every exercise that has a timed size. ``tell`` is called with each name before.
 
-    ``alone`` omits further sizes and libraries. A solution that fails becomes a row with its ``problem``. With
-    ``limit_s`` stored rows of unchanged exercises are used, and no exercise is started that would probably exceed the
-    time: the report says how many are left.
+    ``alone`` omits further sizes, libraries and other answers. A solution that fails becomes a row with its
+    ``problem``. With ``limit_s`` stored rows of unchanged exercises are used, and no exercise is started that would
+    probably exceed the time: the report says how many are left.
     """
     gpu, rows = backend.gpu, dict[str, tuple[BenchRow, ...]]()
     timed = [entry for entry in exercises if entry.exercise.timed is not None and entry.solution is not None]
@@ -72,7 +73,9 @@ def bench(
     def begin(entry: CourseExercise) -> Callable[[], tuple[BenchRow, ...]]:
         def measured() -> tuple[BenchRow, ...]:
             tell(entry.name)
-            exercise = replace(entry.exercise, also_timed=(), baseline="", rivals=()) if alone else entry.exercise
+            exercise = entry.exercise
+            if alone:
+                exercise = replace(exercise, also_timed=(), baseline="", rivals=(), compared=())
             return tuple(_row(sized, backend, seed) for sized in _sizes(replace(entry, exercise=exercise), gpu))
 
         return measured
@@ -118,7 +121,19 @@ def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchR
         }
         with backend.open(None, LIMITS) as empty:
             libraries = _library_times(entry, empty, shapes, inputs)
+    libraries |= {
+        name: seconds for name in entry.exercise.compared if (seconds := _answer_s(entry, name, backend, seed))
+    }
     return _finished(entry, backend.gpu, speed, libraries)
+
+
+def _answer_s(entry: CourseExercise, name: str, backend: GpuBackend, seed: int) -> float | None:
+    """The median time of the stub or of a wrong answer whose timed outputs are right, in seconds."""
+    path = entry.stub if name == "stub" else entry.folder / name
+    text = path.read_text() if name == "stub" else next(iter(wrong_answer(entry, path.stem).texts.values()))
+    with backend.open(_compiled(entry, backend, text), LIMITS) as session:
+        speed = SpeedTest(entry, backend, seed, LIMITS)(session)
+    return speed.measured.median_s if speed and speed.measured else None
 
 
 def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow:
@@ -178,10 +193,11 @@ def _library_fraction(entry: CourseExercise, gpu: Gpu, measured: Measurement | N
     return roofline.rate(roofline.work_of(entry.exercise, size), library_s) / whole if whole else None
 
 
-def _compiled(entry: CourseExercise, backend: GpuBackend) -> Program:
+def _compiled(entry: CourseExercise, backend: GpuBackend, text: str = "") -> Program:
+    """The solution, or the answer ``text``, compiled for this GPU."""
     assert entry.solution is not None
     target = max(target_of(backend.gpu), entry.exercise.requires, key=capability)
-    source = read_submission(entry.solution)
+    source = text.encode() if text else read_submission(entry.solution)
     return compile_source(source, entry.solution.name, target=target, headers=entry.header_texts)
 
 
@@ -235,6 +251,8 @@ def _ceiling_row(name: str, entry: Any, folder: Path, session: GpuSession, gpu: 
     tensor = name.startswith("mma")
     flop, op = (limits.fp16_tensor, limits.int8_tensor) if tensor else (limits.fp32, limits.int8)
     peak = None if on_the_link else {"B": limits.bandwidth, "FLOP": flop, "OP": op}[entry.unit]
+    if on_chip := getattr(entry, "peak", ""):
+        peak = roofline.peak_of(on_chip, limits)
     return CeilingRow(name, entry.what, entry.unit, rate, rate / peak if peak else None)
 
 

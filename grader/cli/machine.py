@@ -233,11 +233,13 @@ def device_lines(gpu: Gpu, limits: Peaks) -> list[str]:
     tensor = rate(limits.fp16_tensor, "FLOP") if limits.fp16_tensor is not None else "none"
     of_bytes = rate(limits.int8_tensor, "OP") if limits.int8_tensor is not None else "none"
     int8 = rate(limits.int8, "OP") if limits.int8 is not None else "not known"
+    shared = rate(limits.shared, "B") if limits.shared is not None else "not known"
     return [
         f"{gpu.name} (number {gpu.index}), {gpu.arch}, {gpu.sm_count} SMs, "
         f"{gpu.memory_bytes / 2**30:.0f} GiB, L2 {gpu.l2_bytes / 2**20:.0f} MiB",
         f"peaks, {source}: memory {rate(limits.bandwidth, 'B')}, fp32 {rate(limits.fp32, 'FLOP')}, "
-        f"fp16 tensor {tensor}, int8 tensor {of_bytes}, int8 (dp4a, by formula) {int8}",
+        f"fp16 tensor {tensor}, int8 tensor {of_bytes}, int8 (dp4a, by formula) {int8}, "
+        f"shared memory (by formula) {shared}",
         "",
     ]
 

@@ -27,8 +27,9 @@ TOO_FAST = 1.05
 class Peaks:
     """Upper limits of one GPU: bytes per second, and operations per second of each unit (None if not known).
 
-    ``published`` says whether the figures are from the table of models. ``int8`` is the peak of dp4a without tensor
-    cores, by formula on every GPU: datasheets have the peak of tensor cores only, which is ``int8_tensor``.
+    ``published`` says whether the figures are from the table of models. Datasheets have neither ``int8``, the peak of
+    dp4a without tensor cores, nor ``shared``, that of shared memory: both are by formula on every GPU. ``int8_tensor``
+    is the peak of tensor cores.
     """
 
     bandwidth: float
@@ -37,6 +38,7 @@ class Peaks:
     published: bool
     int8: float | None = None
     int8_tensor: float | None = None
+    shared: float | None = None
 
 
 # Dense fp16 tensor flop per SM and clock with fp32 accumulation, by compute capability; 512 on GeForce.
@@ -54,6 +56,8 @@ _FEW_LANES = {(7, 0), (7, 2), (7, 5), (8, 0)}  # 64 fp32 lanes per SM; 128 from 
 _DP4A = {(7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64, (8, 6): 64, (8, 7): 64, (8, 9): 64, (9, 0): 64, (12, 0): 64}
 _OPERATIONS_OF_DP4A = 8  # four products, and four additions to the sum
 
+_BYTES_OF_A_WAVEFRONT = 128  # a word of 4 bytes from each of 32 banks, per SM and clock, from 5.0 on
+
 
 def peaks(gpu: Gpu) -> Peaks:
     """The published peaks of a GPU model, else those of the formulas."""
@@ -62,7 +66,7 @@ def peaks(gpu: Gpu) -> Peaks:
         return formula_peaks(gpu)
     peak = Peaks(row.bandwidth * 1e9, row.fp32 * 1e12, row.fp16_tensor * 1e12, published=True)
     int8_tensor = None if row.int8_tensor is None else row.int8_tensor * 1e12
-    return replace(peak, int8=_formula_int8(gpu), int8_tensor=int8_tensor)
+    return replace(peak, int8=_formula_int8(gpu), int8_tensor=int8_tensor, shared=_formula_shared(gpu))
 
 
 def formula_peaks(gpu: Gpu) -> Peaks:
@@ -77,7 +81,10 @@ def formula_peaks(gpu: Gpu) -> Peaks:
     hopper = gpu.compute_capability == (9, 0)
     clock_hz = min(gpu.clock_hz, _HOPPER_TENSOR_CLOCK_HZ) if hopper else gpu.clock_hz
     tensor, int8_tensor = (rate * gpu.sm_count * clock_hz or None for rate in (per_clock, of_bytes))
-    return Peaks(bandwidth, fp32, tensor, published=False, int8=_formula_int8(gpu), int8_tensor=int8_tensor)
+    return Peaks(
+        bandwidth, fp32, tensor, published=False,
+        int8=_formula_int8(gpu), int8_tensor=int8_tensor, shared=_formula_shared(gpu),
+    )  # fmt: skip
 
 
 def _formula_int8(gpu: Gpu) -> float | None:
@@ -85,11 +92,15 @@ def _formula_int8(gpu: Gpu) -> float | None:
     return None if per_clock is None else _OPERATIONS_OF_DP4A * per_clock * gpu.sm_count * gpu.clock_hz
 
 
+def _formula_shared(gpu: Gpu) -> float:
+    return float(_BYTES_OF_A_WAVEFRONT * gpu.sm_count * gpu.clock_hz)
+
+
 def peak_of(unit: str, limits: Peaks) -> float | None:
-    """The peak of a unit, in `counts` per second; None if there is none (``transfer``, …)."""
+    """The peak of a unit, in `counts` per second; None if there is none (``transfer``, ``int32`` …)."""
     known = {
         "bandwidth": limits.bandwidth, "fp32": limits.fp32, "fp16_tensor": limits.fp16_tensor, "int8": limits.int8,
-        "int8_tensor": limits.int8_tensor,
+        "int8_tensor": limits.int8_tensor, "shared": limits.shared,
     }  # fmt: skip
     return known.get(unit)
 
@@ -108,11 +119,11 @@ OF_HOSTS = ("transfer", "overlap", "launches")
 
 
 def is_rate_of_bytes(unit: str) -> bool:
-    """Whether the unit counts bytes (``bandwidth``, ``transfer``, ``overlap``) rather than operations."""
-    return unit in ("bandwidth", "transfer", "overlap")
+    """Whether the unit counts bytes (``bandwidth``, ``shared``, ``transfer``, ``overlap``) rather than operations."""
+    return unit in ("bandwidth", "shared", "transfer", "overlap")
 
 
-_COUNTS = {"int8": "OP", "int8_tensor": "OP", "launches": "launch"}
+_COUNTS = {"int8": "OP", "int8_tensor": "OP", "int32": "OP", "launches": "launch"}
 
 
 def counts(unit: str) -> str:
@@ -123,8 +134,12 @@ def counts(unit: str) -> str:
 def work_of(exercise: Exercise, size: Size) -> float:
     """The useful work at a size, in the unit of `counts`: bytes, operations or launches."""
     unit, work = exercise.target.unit if exercise.target else "bandwidth", exercise.work
-    expression = work.launches if unit == "launches" else work.bytes if is_rate_of_bytes(unit) else work.flops
-    return float(evaluate(expression, size))
+    field = _FIELDS.get(unit, "bytes" if is_rate_of_bytes(unit) else "flops")
+    return float(evaluate(getattr(work, field), size))
+
+
+_FIELDS = {"launches": "launches", "shared": "shared_bytes"}
+"""The fields of `Work` for units that count neither bytes of memory nor operations."""
 
 
 def overlap_ceiling(work: float, copying_s: float, computing_s: float) -> float:

@@ -1,8 +1,10 @@
 """Ceilings: the simplest kernels of each kind, to be measured on the GPU at hand. Plain data; imports nothing.
 
 A `Ceiling` is sized by the work of the exercise that it stands beside: its expressions may use ``bytes`` and
-``flops`` (the exercise's `Work` at its timed size), ``sm_count``, ``cdiv``, ``min``, ``max``, and its own ``numbers``
-by name, in order. Its own ``work`` over its median time is the ceiling, in B/s, FLOP/s or OP/s (integers).
+``flops`` (the exercise's `Work` at its timed size; ``bytes`` are those of shared memory where the target's unit is
+that), ``sm_count``, ``cdiv``, ``min``, ``max``, and its own ``numbers`` by name, in order. Its own ``work`` over its
+median time is the ceiling, in B/s, FLOP/s or OP/s (integers); ``peak`` is the unit of `Target` whose peak is above it,
+where the ceiling's own unit does not say so.
 
 ``args`` are names of arrays (their addresses) and of numbers: an integer is 64 bits wide, a decimal fraction a float.
 ``sink`` is four bytes of device memory that nothing depends on. Array contents do not matter, but let them be written
@@ -39,6 +41,7 @@ class Ceiling:
     args: tuple[str, ...] = ()
     grid: str = "1"
     block: int = 256
+    peak: str = ""
 
 
 def _stream(
@@ -137,6 +140,43 @@ CEILINGS: Mapping[str, Ceiling] = {
         numbers=(("grid", "8 * sm_count"), ("rounds", "max(flops / (grid * 256 * 1024), 1)"), ("factors", "16843009")),
         args=("factors", "rounds", "sink"),
         grid="grid",
+    ),
+    "distance_f32": Ceiling(
+        what="fp32 sums of distances from registers",
+        unit="FLOP",
+        work="rounds * grid * 256 * 256",
+        file="distance.cu",
+        kernel="distance_f32",
+        numbers=(
+            ("grid", "8 * sm_count"),
+            ("rounds", "max(flops / (grid * 256 * 256), 1)"),
+            ("other", "0.5"),
+            ("step", "0.25"),
+        ),
+        args=("other", "step", "rounds", "sink"),
+        grid="grid",
+    ),
+    "decode_u32": Ceiling(
+        what="xorshift and CRC-32 steps from registers, whole warps of each",
+        unit="OP",
+        work="rounds * grid * 256 * 124",
+        file="decode.cu",
+        kernel="decode_u32",
+        numbers=(("grid", "8 * sm_count"), ("rounds", "max(flops / (grid * 256 * 124), 1)")),
+        args=("rounds", "sink"),
+        grid="grid",
+        peak="int32",
+    ),
+    "shared_f32": Ceiling(
+        what="shared memory: a word stored and another one loaded, a barrier after each",
+        unit="B",
+        work="rounds * grid * 256 * 8",
+        file="shared.cu",
+        kernel="shared_f32",
+        numbers=(("grid", "8 * sm_count"), ("rounds", "max(bytes / (grid * 256 * 8), 1)")),
+        args=("rounds", "sink"),
+        grid="grid",
+        peak="shared",
     ),
     "mma_f16": Ceiling(
         what="mma.sync m16n8k16, fp16 with fp32 accumulation, from registers",

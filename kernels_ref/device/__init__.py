@@ -176,6 +176,27 @@ CHECKS: Mapping[str, Check] = {
     ),
     "layout:split_fields": _fields("fields_split.cuh", "particles", "planes"),
     "layout:join_fields": _fields("fields_joined.cuh", "planes", "particles"),
+    "layout:regroup": Check(
+        sources=("judge.cuh", "check_regroup.cu"),
+        steps=(
+            Step(
+                "check_regroup",
+                ("x", "planes", "merged", "columns", "rows", *_BOUNDS),
+                grid="min(cdiv(96*rows, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_regroup", ("x", "rows", *_FOUND), grid="1", block=1),
+    ),
+    "execution:decode": Check(
+        sources=("judge.cuh", "check_decode.cu"),
+        steps=(Step("check_decode", ("x", "out", "n", "rounds", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_decode", ("x", "rounds", *_FOUND), grid="1", block=1),
+    ),
+    "execution:distances": Check(
+        sources=("judge.cuh", "check_distances.cu"),
+        steps=(Step("check_distances", ("x", "y", "out", "n", "m", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_distances", ("x", "y", "m", *_FOUND), grid="1", block=1),
+    ),
     "windows:shift": Check(
         sources=("judge.cuh", "check_shift.cu"),
         steps=(

@@ -166,4 +166,6 @@ def library_name(name: str) -> str:
     """What people know a library's call as."""
     if name in LIBRARIES:
         return LIBRARIES[name]
+    if name == "stub" or name.startswith("wrong/"):
+        return "the stub" if name == "stub" else f"`{name}`"
     return "PyTorch" if name.startswith("pytorch:") else "CUB, through CuPy" if name == "reduction:sum" else "CuPy"

@@ -1,10 +1,10 @@
 // divergence: two sensors share one stream of words, and the words of each need a computation of their own.
 //
-// The sensors take turns: 8 words of A, 8 words of B, 8 of A, …, and one thread decodes one word. As it comes, the file
-// is right. A warp takes 32 neighbours, 16 words of each sensor: 16 lanes wait while the other 16 work, and then the
-// other way round. Leave the computations alone, and change which thread takes which word.
+// The sensors take turns: 8 words of A, 8 words of B, 8 of A, …, and one thread decodes one word, in so many rounds. As it
+// comes, the file is right. A warp takes 32 neighbours, 16 words of each sensor: 16 lanes wait while the other 16 work,
+// and then the other way round. Leave the computations alone, and change which thread takes which word.
 
-// launch divergence(x, out, n): grid=cdiv(n, 256) block=256
+// launch divergence(x, out, n, rounds): grid=cdiv(n, 256) block=256
 
 // The words of sensor A are scrambled: 20 steps of the generator xorshift32 unscramble one.
 __device__ unsigned decode_a(unsigned word)
@@ -27,7 +27,7 @@ __device__ unsigned decode_b(unsigned word)
     return word;
 }
 
-extern "C" __global__ void divergence(const unsigned* x, unsigned* out, int n)
+extern "C" __global__ void divergence(const unsigned* x, unsigned* out, int n, int rounds)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -39,9 +39,12 @@ extern "C" __global__ void divergence(const unsigned* x, unsigned* out, int n)
     i = 64 * group + 16 * (lane / 8) + 8 * warp + lane % 8;
 
     if (i < n) {
-        if (i / 8 % 2 == 0)
-            out[i] = decode_a(x[i]);
-        else
-            out[i] = decode_b(x[i]);
+        unsigned word = x[i];
+        for (int round = 0; round < rounds; round++)
+            if (i / 8 % 2 == 0)
+                word = decode_a(word);
+            else
+                word = decode_b(word);
+        out[i] = word;
     }
 }

@@ -78,6 +78,31 @@ def test_libraries_are_the_baseline_then_the_rivals(measured):
     assert measured[0][3] == ["elementwise:add", "p:add"]
 
 
+def test_other_answers_are_timed_beside_the_solution_and_those_that_fail_are_left_out(monkeypatch):
+    sources: list[str] = []
+
+    def timed(entry, *_):
+        return lambda session: SimpleNamespace(word="slow", measured=seconds_of(sources[-1]))
+
+    def seconds_of(text):
+        return None if "half_warps" in text else SimpleNamespace(median_s=1e-3 * len(sources))
+
+    def compiled(entry, backend, text=""):
+        sources.append("half_warps" if "in better order" in text else text)
+
+    monkeypatch.setattr(module, "SpeedTest", timed)
+    monkeypatch.setattr(module, "_compiled", compiled)
+    monkeypatch.setattr(module, "_finished", lambda entry, gpu, speed, libraries: libraries)
+    divergence = load_catalog().find("divergence")
+    names = ("stub", "wrong/both_for_all.diff", "wrong/half_warps.diff")
+    exercise = replace(divergence.exercise, compared=names, baseline="", rivals=())
+    backend = SimpleNamespace(gpu=GPU, open=lambda program, limits: nullcontext())
+    libraries = module._kernel_row(replace(divergence, exercise=exercise), backend, 1)
+    assert libraries == {"stub": 2e-3, "wrong/both_for_all.diff": 3e-3}
+    assert "YOUR CODE" in sources[1]
+    assert "unsigned b = decode_b(word)" in sources[2]
+
+
 def test_what_is_not_timed_or_has_no_solution_is_left_out(measured):
     untimed = replace(ADD, exercise=replace(ADD.exercise, timed=None))
     elsewhere = replace(ADD, chapter="99_nowhere")
@@ -96,10 +121,19 @@ def test_a_solution_that_fails_is_a_row_with_its_problem(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("unit", "work"), [("bandwidth", 80), ("overlap", 80), ("transfer", 80), ("fp32", 30), ("launches", 7)]
+    ("unit", "work"),
+    [
+        ("bandwidth", 80),
+        ("overlap", 80),
+        ("transfer", 80),
+        ("fp32", 30),
+        ("int32", 30),
+        ("launches", 7),
+        ("shared", 50),
+    ],
 )
 def test_the_work_is_what_the_unit_counts(unit, work):
-    exercise = replace(ADD.exercise, work=Work("8*n", "3*n", "7"), timed={"n": 10}, target=Target(unit=unit))
+    exercise = replace(ADD.exercise, work=Work("8*n", "3*n", "7", "5*n"), timed={"n": 10}, target=Target(unit=unit))
     assert work_of(exercise, {"n": 10}) == work
 
 

@@ -35,6 +35,9 @@ SIZES = {
     "layout:transpose": {"rows": 37, "cols": 1025},
     "layout:split_fields": {"n": 10_007},
     "layout:join_fields": {"n": 10_007},
+    "layout:regroup": {"rows": 257},
+    "execution:decode": {"n": 10_007, "rounds": 3},
+    "execution:distances": {"n": 1003, "m": 77},
     "gemm:matvec": {"m": 49, "k": 1032},
     "gemm:matmul": {"m": 48, "n": 160, "k": 80},
     "gemm:matmul_f32": {"m": 49, "n": 300, "k": 84},
@@ -54,6 +57,9 @@ SHAPES = {
     "layout:transpose": {"x": ("float32", "rows*cols")},
     "layout:split_fields": {"particles": ("float32", "4*n")},
     "layout:join_fields": {"planes": ("float32", "4*n")},
+    "layout:regroup": {"x": ("float32", "32*rows")},
+    "execution:decode": {"x": ("uint32", "n")},
+    "execution:distances": {"x": ("float32", "n"), "y": ("float32", "m")},
     "gemm:matvec": {"A": ("float16", "m*k"), "x": ("float16", "k")},
     "gemm:matmul": {"A": ("float16", "m*k"), "B": ("float16", "k*n")},
     "gemm:matmul_f32": {"A": ("float32", "m*k"), "B": ("float32", "k*n")},
@@ -67,8 +73,9 @@ SCALARS = {
     "elementwise:calibrate": {"gain": 1.5, "offset": 0.75},
     "elementwise:remove_drift": {"slope": 0.75},
 }
-OUTPUT_TYPES = {"elementwise:add_relu": "float16", "gemm:matmul_i8": "int32"}  # float32 where not named
-RELATIVE, ABSOLUTE = {"float32": 1e-5, "float16": 2**-10, "int32": 0.0}, 1e-4
+# float32 where not named
+OUTPUT_TYPES = {"elementwise:add_relu": "float16", "gemm:matmul_i8": "int32", "execution:decode": "uint32"}
+RELATIVE, ABSOLUTE = {"float32": 1e-5, "float16": 2**-10, "int32": 0.0, "uint32": 0.0}, 1e-4
 
 
 @cache
@@ -99,7 +106,7 @@ def number(value: float) -> np.generic:
 
 
 class OnDevice:
-    """One task's arrays on the GPU, and its check."""
+    """One task's arrays on the GPU, and its check; ``expected`` has all outputs, one after another."""
 
     def __init__(self, name: str) -> None:
         import cupy
@@ -111,9 +118,8 @@ class OnDevice:
             key: make_array(Array(key, dtype, count), evaluate_integer(count, self.size), 7, "real")  # type: ignore[arg-type]  # the dtypes of SHAPES
             for key, (dtype, count) in SHAPES[name].items()
         }
-        ((self.output, self.expected),) = resolve_reference(ORACLES.get(name, name), built_in_course())(
-            inputs, self.numbers
-        ).items()
+        self.outputs = resolve_reference(ORACLES.get(name, name), built_in_course())(inputs, self.numbers)
+        self.expected = np.concatenate(list(self.outputs.values()))
         self.arrays = {key: cupy.asarray(value) for key, value in inputs.items()}
         for scratch in self.check.scratch:
             count = evaluate_integer(scratch.count, self.size)
@@ -125,7 +131,9 @@ class OnDevice:
 
         findings = cupy.asarray(np.array([0, 2**64 - 1, 0], np.uint64))
         explanation = cupy.zeros(2, cupy.float64)
-        known = {**self.arrays, self.output: cupy.asarray(output), "findings": findings, "explanation": explanation}
+        ends = np.cumsum([len(each) for each in self.outputs.values()])
+        given = {key: cupy.asarray(part) for key, part in zip(self.outputs, np.split(output, ends[:-1]), strict=True)}
+        known = {**self.arrays, **given, "findings": findings, "explanation": explanation}
         values = {**self.numbers, "relative": RELATIVE[self.dtype], "absolute": ABSOLUTE}
         loaded = module(*(ROOT / "device" / source for source in self.check.sources))
         for step in (*self.check.steps, self.check.explain):

@@ -127,13 +127,22 @@ def test_the_hint_names_the_cause(exercise: str, old: str, new: str, word: str, 
     assert says in verdict.next_step or says in first.hint, verdict.next_step
 
 
+BOTH_LOAD = """{
+        unsigned word;
+        if (i / 8 % 2 == 0)
+            word = decode_a(x[i]);
+        else
+            word = decode_b(x[i]);"""
+
+
 @pytest.mark.parametrize(
     ("exercise", "old", "new", "rule", "marked"),
     [
         ("occupancy", "min(CHUNK, m - start)", "CHUNK", "bounds.bound_lets_it_through", "chunk[j] = y[start + j];"),
-        ("divergence", "if (i < n) {", "{", "bounds.length_of_the_array", "out[i] = decode_a(x[i]);"),
+        ("divergence", "if (i < n) {\n        unsigned word = x[i];", BOTH_LOAD, "bounds.length_of_the_array",
+         "word = decode_a(x[i]);"),
     ],
-)
+)  # fmt: skip
 def test_the_marked_line_is_that_of_the_load_and_not_the_one_before(
     exercise: str, old: str, new: str, rule: str, marked: str
 ) -> None:

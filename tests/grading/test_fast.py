@@ -76,8 +76,9 @@ def judge(
     def setup(*_, untimed=None, **__):
         size, name = (untimed.size, untimed.name) if untimed else (exercise.timed, "timed")
         return SimpleNamespace(
-            run=SimpleNamespace(judged="c", name=name), modules={}, work=WORK, ceiling_work=WORK,
-            peak=peak, limit=peak, published=published, where=f"at {size}", memory_bytes=4 * sum(size.values()),
+            run=SimpleNamespace(element=lambda index: (arrays[0], index), name=name), modules={},
+            work=WORK, ceiling_work=WORK, peak=peak, limit=peak, published=published, where=f"at {size}",
+            memory_bytes=4 * sum(size.values()),
             roof=lambda median_s: Roof(0.25, WORK / 4 / median_s, 4.8e12, 6.7e13),
         )  # fmt: skip
 

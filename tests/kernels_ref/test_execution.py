@@ -14,6 +14,7 @@ from grader.catalog.courses import built_in_course, resolve_reference
 from grader.compile import assembly, compile_source
 from grader.compile.ptxas import Resources
 from grader.compile.toolchain import find_toolchain
+from tests.kernels_ref.trusted import NEEDS_NVRTC, NONE_BAD, judge
 
 RANDOM = np.random.default_rng(20250303)
 WORD = 2**32 - 1
@@ -21,8 +22,9 @@ TOOLCHAIN = find_toolchain()
 NEEDS_PTXAS = pytest.mark.skipif(not TOOLCHAIN.nvrtc_library or not TOOLCHAIN.ptxas, reason="no NVRTC, or no ptxas")
 
 
-def oracle(name: str, inputs: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.float64]:
-    outputs: dict[str, npt.NDArray[np.float64]] = resolve_reference(f"execution:{name}", built_in_course())(inputs, {})
+def oracle(name: str, inputs: dict[str, npt.NDArray[Any]], rounds: int = 1) -> npt.NDArray[np.float64]:
+    function = resolve_reference(f"execution:{name}", built_in_course())
+    outputs: dict[str, npt.NDArray[np.float64]] = function(inputs, {"rounds": rounds})
     (result,) = outputs.values()
     assert result.dtype == np.float64
     assert result.ndim == 1
@@ -64,6 +66,22 @@ def test_decode_holds_at_the_ends_of_the_range() -> None:
     assert oracle("decode", {"x": x}).tolist() == [decoded(i, int(word)) for i, word in enumerate(x)]
 
 
+def test_each_round_decodes_what_the_one_before_gave() -> None:
+    x = RANDOM.integers(0, 2**32, 33, dtype=np.uint32)
+    twice = [decoded(i, decoded(i, int(word))) for i, word in enumerate(x)]
+    assert oracle("decode", {"x": x}, rounds=2).tolist() == twice
+
+
+@NEEDS_NVRTC
+@pytest.mark.parametrize("spoilt", [0, 8, 1002])
+def test_the_check_of_decode_finds_one_wrong_bit_and_says_what_the_word_should_be(spoilt: int) -> None:
+    x = RANDOM.integers(0, 2**32, 1003, dtype=np.uint32)
+    out, sizes = oracle("decode", {"x": x}, rounds=3).astype(np.uint32), {"n": 1003, "rounds": 3}
+    assert judge("execution:decode", {"x": x, "out": out}, sizes) == NONE_BAD
+    right, out[spoilt] = int(out[spoilt]), out[spoilt] ^ 1
+    assert judge("execution:decode", {"x": x, "out": out}, sizes) == (1, spoilt, [spoilt, right])
+
+
 # ----------------------------------------------------------------------------------------------------------- distances
 
 
@@ -77,6 +95,16 @@ def test_distances_equals_two_loops(n: int, m: int) -> None:
 def test_distances_keeps_the_bits_that_a_float32_difference_would_lose() -> None:
     x, y = np.array([2**24], np.float32), np.array([-1, 0.5], np.float32)
     assert oracle("distances", {"x": x, "y": y}).tolist() == [2**24 + 1 + 2**24 - 0.5]
+
+
+@NEEDS_NVRTC
+@pytest.mark.parametrize(("spoilt", "by"), [(0, np.nan), (300, 1.0)])
+def test_the_check_of_distances_finds_one_wrong_sum_and_says_what_it_should_be(spoilt: int, by: float) -> None:
+    x, y = (RANDOM.integers(-3000, 3001, count).astype(np.float32) for count in (301, 17))
+    out, sizes = oracle("distances", {"x": x, "y": y}).astype(np.float32), {"n": 301, "m": 17}
+    assert judge("execution:distances", {"x": x, "y": y, "out": out}, sizes) == NONE_BAD
+    right, out[spoilt] = float(out[spoilt]), out[spoilt] + by
+    assert judge("execution:distances", {"x": x, "y": y, "out": out}, sizes) == (1, spoilt, [spoilt, right])
 
 
 # --------------------------------------------------------------------------------------------------------------- hares

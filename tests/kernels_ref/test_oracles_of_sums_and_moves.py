@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from grader.catalog.courses import built_in_course, resolve_reference
+from tests.kernels_ref.trusted import NEEDS_NVRTC, NONE_BAD, judge
 
 RANDOM = np.random.default_rng(20250302)
 
@@ -49,3 +50,14 @@ def test_regroup_puts_every_word_where_the_statement_says(rows: int) -> None:
     for row in range(rows):
         for column in range(32):
             assert outputs["columns"][rows * column + row] == x[32 * row + column]
+
+
+@NEEDS_NVRTC
+@pytest.mark.parametrize(("name", "place"), [("planes", 0), ("merged", 1), ("columns", 2)])
+def test_the_check_of_regroup_finds_a_wrong_word_in_each_of_its_outputs(name: str, place: int) -> None:
+    x, sizes = np.arange(32 * 9, dtype=np.float32) + 1, {"rows": 9}
+    out = {key: values.astype(np.float32) for key, values in oracle("layout:regroup", {"x": x}, sizes).items()}
+    assert judge("layout:regroup", {"x": x, **out}, sizes) == NONE_BAD
+    right, out[name][100] = float(out[name][100]), np.nan
+    index = 32 * 9 * place + 100
+    assert judge("layout:regroup", {"x": x, **out}, sizes) == (1, index, [index, right])

@@ -62,6 +62,13 @@ def test_table_and_formulas_agree(name, capability, sm_count, clock_mhz, bandwid
     assert formula.int8_tensor == (int8_tensor and pytest.approx(int8_tensor, rel=0.01))
 
 
+def test_shared_memory_serves_a_word_from_each_of_32_banks_a_clock():
+    for limits in (roofline.peaks(H200), roofline.formula_peaks(H200)):
+        assert roofline.peak_of("shared", limits) == roofline.limit_of("shared", limits) == 132 * 128 * 1980e6
+    assert roofline.counts("shared") == "B"
+    assert roofline.peak_of("int32", roofline.peaks(H200)) is None
+
+
 @pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 3090 Ti", "NVIDIA A10G", "NVIDIA H200 NVL", "NVIDIA GH200 480GB"])
 def test_a_near_name_is_not_taken_for_another_gpu(name):
     assert not roofline.peaks(replace(H200, name=name)).published

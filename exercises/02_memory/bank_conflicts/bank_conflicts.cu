@@ -2,10 +2,13 @@
 //
 // As they come, all three are right, and each makes its warps queue at the banks: 2-way, 8-way, 32-way. Every word of a
 // tile has a number i and a slot. Leave the numbers alone, and choose better slots. Each tile has a few words to spare.
+//
+// A kernel goes through its tile `rounds` times, with the same words each time: once would be over before a clock on the
+// GPU has noticed, behind the way to memory and back.
 
-// launch split_pairs(x, planes, rows): grid=cdiv(rows, 8) block=256
-// launch merge_eight(x, merged, rows): grid=cdiv(rows, 8) block=256
-// launch transpose_rows(x, columns, rows): grid=cdiv(rows, 32) block=256
+// launch split_pairs(x, planes, rows, rounds): grid=cdiv(rows, 8) block=256
+// launch merge_eight(x, merged, rows, rounds): grid=cdiv(rows, 8) block=256
+// launch transpose_rows(x, columns, rows, rounds): grid=cdiv(rows, 32) block=256
 
 // Where word i of split_pairs' tile lives, for i = 0 … 255.
 __device__ int pair_slot(int i)
@@ -15,24 +18,32 @@ __device__ int pair_slot(int i)
 }
 
 // Pairs L R L R L R … become a plane of all L and a plane of all R.
-extern "C" __global__ void split_pairs(const float* x, float* planes, int rows)
+extern "C" __global__ void split_pairs(const float* x, float* planes, int rows, int rounds)
 {
     __shared__ float tile[256 + 8];
 
     int t = threadIdx.x;
     int word = blockIdx.x * 256 + t;
-    if (word < 32 * rows)
-        tile[pair_slot(t)] = x[word];
+    float in = word < 32 * rows ? x[word] : 0.0f;
 
-    // Barrier: a thread now takes a word that another one stored.
-    __syncthreads();
-
-    // Threads 0–127 write the L of the tile's 128 pairs, threads 128–255 the R: both in one piece.
+    // Threads 0–127 take the L of the tile's 128 pairs, threads 128–255 the R: both write one piece.
     int side = t / 128;
     int k = t % 128;
+    float out = 0.0f;
+    for (int round = 0; round < rounds; round++) {
+        tile[pair_slot(t)] = in;
+
+        // Barrier: a thread now takes a word that another one stored.
+        __syncthreads();
+        out = tile[pair_slot(2 * k + side)];
+
+        // Barrier: the next round overwrites words that others may still be reading.
+        __syncthreads();
+    }
+
     int pair = blockIdx.x * 128 + k;
     if (pair < 16 * rows)
-        planes[16 * rows * side + pair] = tile[pair_slot(2 * k + side)];
+        planes[16 * rows * side + pair] = out;
 }
 
 // Where word i of merge_eight's tile lives, for i = 0 … 255.
@@ -43,7 +54,7 @@ __device__ int eight_slot(int i)
 }
 
 // Eight planes A A A …, B B B …, … become records A B C D E F G H A B C ….
-extern "C" __global__ void merge_eight(const float* x, float* merged, int rows)
+extern "C" __global__ void merge_eight(const float* x, float* merged, int rows, int rounds)
 {
     __shared__ float tile[256 + 8];
 
@@ -52,15 +63,23 @@ extern "C" __global__ void merge_eight(const float* x, float* merged, int rows)
     int plane = t / 32;
     int lane = t % 32;
     int record = blockIdx.x * 32 + lane;
-    if (record < 4 * rows)
-        tile[eight_slot(8 * lane + plane)] = x[4 * rows * plane + record];
+    float in = record < 4 * rows ? x[4 * rows * plane + record] : 0.0f;
 
-    // Barrier: a record has been stored by eight warps.
-    __syncthreads();
+    float out = 0.0f;
+    for (int round = 0; round < rounds; round++) {
+        tile[eight_slot(8 * lane + plane)] = in;
+
+        // Barrier: a record has been stored by eight warps.
+        __syncthreads();
+        out = tile[eight_slot(t)];
+
+        // Barrier: the next round overwrites words that others may still be reading.
+        __syncthreads();
+    }
 
     int word = blockIdx.x * 256 + t;
     if (word < 32 * rows)
-        merged[word] = tile[eight_slot(t)];
+        merged[word] = out;
 }
 
 // Where word i of transpose_rows' tile lives, for i = 0 … 1023.
@@ -71,7 +90,7 @@ __device__ int tile_slot(int i)
 }
 
 // Rows of 32 words become 32 columns: a transpose, one 32 x 32 tile for each block.
-extern "C" __global__ void transpose_rows(const float* x, float* columns, int rows)
+extern "C" __global__ void transpose_rows(const float* x, float* columns, int rows, int rounds)
 {
     __shared__ float tile[1024 + 32];
 
@@ -80,15 +99,27 @@ extern "C" __global__ void transpose_rows(const float* x, float* columns, int ro
     int first = blockIdx.x * 32;
 
     // A warp takes every eighth row of the tile, a lane for each word.
-    for (int r = warp; r < 32; r += 8)
-        if (first + r < rows)
-            tile[tile_slot(32 * r + lane)] = x[32 * (first + r) + lane];
+    float in[4], out[4] = {};
+    for (int k = 0; k < 4; k++) {
+        int r = warp + 8 * k;
+        in[k] = first + r < rows ? x[32 * (first + r) + lane] : 0.0f;
+    }
 
-    // Barrier: a column has a word of every row, and each row was stored by one warp.
-    __syncthreads();
+    for (int round = 0; round < rounds; round++) {
+        for (int k = 0; k < 4; k++)
+            tile[tile_slot(32 * (warp + 8 * k) + lane)] = in[k];
+
+        // Barrier: a column has a word of every row, and each row was stored by one warp.
+        __syncthreads();
+        for (int k = 0; k < 4; k++)
+            out[k] = tile[tile_slot(32 * lane + warp + 8 * k)];
+
+        // Barrier: the next round overwrites words that others may still be reading.
+        __syncthreads();
+    }
 
     // A warp takes every eighth column, a lane for each row, so that it writes 32 neighbouring floats.
-    for (int c = warp; c < 32; c += 8)
+    for (int k = 0; k < 4; k++)
         if (first + lane < rows)
-            columns[rows * c + first + lane] = tile[tile_slot(32 * lane + c)];
+            columns[rows * (warp + 8 * k) + first + lane] = out[k];
 }

@@ -139,14 +139,15 @@ def mismatch_diagnostic(found: Mismatch, setup: Setup) -> Diagnostic:
             array=name,
             hint="inputs are read only: write to the outputs and the scratch arrays",
         )
-    array = setup.run.judged
+    place = setup.run.element(found.first)
+    array, index = (place[0].name, place[1]) if place else ("an output", found.first)
     got = "it was never written, or is not a number" if isnan(found.got) else f"got {found.got:.9g}"
     more = f" ({found.bad} elements are wrong)" if found.bad > 1 else ""
     return Diagnostic(
         kind="wrong",
-        message=f"{array}[{found.first}] is wrong {where}: {got}, expected {found.expected:.9g}{more}",
+        message=f"{array}[{index}] is wrong {where}: {got}, expected {found.expected:.9g}{more}",
         array=array,
-        index=found.first,
+        index=index,
         hint="the small sizes are right: look for an index or a count that overflows, a part of the work that is "
         "skipped, or something kept from an earlier launch",
     )

@@ -5,6 +5,9 @@
 
 Everything up to the second event is queued without waiting, so that the launches are in the queue before the L2 is
 empty and the host's speed does not count. Expected values exist only from a check to the next wipe.
+
+For a warm run the control copy and the emptying come first, so that the arrays are in the L2, as they have just been
+made, and the queue is as long. Its ceiling runs twice, and the second time counts.
 """
 
 from __future__ import annotations
@@ -227,6 +230,8 @@ class Stopwatch:
             log.seconds.append(device.elapsed_s(start, stop))
         if ceiling and self._ceiling:  # on the same arrays, after a flush of its own
             self._l2.empty()
+            if self._timed.warm:
+                self._kernels.queue(self._timed.ceiling, sample)
             device.record(start)
             self._kernels.queue(self._timed.ceiling, sample)
             device.record(stop)
@@ -235,7 +240,9 @@ class Stopwatch:
 
     def _queue(self, sample: int, variant: Variant) -> None:
         run, device = self._timed, self.device
-        control_start, control_stop, start, stop = self._events
+        _, _, start, stop = self._events
+        if run.warm:
+            self._empty()
         self._kernels.queue(variant.generate, sample)
         for shape in run.shapes:
             if shape.role != "in":
@@ -243,11 +250,17 @@ class Stopwatch:
         self.program.restore()
         self.program.set_constants(run.plan.constants, self.arena)
         device.fill8(self._work, 0, run.work_bytes)
-        self._l2.control(control_start, control_stop)
-        self._l2.empty()
+        if not run.warm:
+            self._empty()
         device.record(start)
         self.program.queue(run.plan, self.arena)
         device.record(stop)
+
+    def _empty(self) -> None:
+        """Queue the control copy, and then what empties the L2."""
+        control_start, control_stop, _, _ = self._events
+        self._l2.control(control_start, control_stop)
+        self._l2.empty()
 
     def _verify(self, sample: int, variant: Variant) -> Mismatch | None:
         """Run the checks after the launch; None if everything is right."""
@@ -266,11 +279,12 @@ class Stopwatch:
         return Mismatch(sample, variant.kind, bad, first, self._element(first), expected, changed)
 
     def _element(self, index: int) -> float:
-        """One element of the checked output as a float; NaN if there is no such element."""
-        shape = next(s for s in self._timed.shapes if s.name == self._timed.judged)
-        kind = np.dtype(shape.dtype)
-        if not 0 <= index < shape.count:
+        """One element of the checked outputs as a float; NaN if there is no such element."""
+        found = self._timed.element(index)
+        if found is None:
             return float("nan")
+        shape, index = found
+        kind = np.dtype(shape.dtype)
         content = self.device.download(self.arena.address(shape.name) + index * kind.itemsize, kind.itemsize)
         return float(content.view(kind)[0])
 

@@ -105,11 +105,11 @@ def prepare(
         shapes=(*arrays, *(LaunchShape(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)),
         variants=variants,
         inputs=tuple(array.name for array in exercise.inputs),
-        judged=exercise.outputs[0].name,
         work_bytes=work_bytes,
         ceiling=ceiling.launches if ceiling else (),
         ceiling_bytes=ceiling.bytes if ceiling else 0,
         samples=samples,
+        warm=exercise.target is not None and exercise.target.warm,
     )
     unit = exercise.target.unit if exercise.target else "bandwidth"
     limits = roofline.peaks(gpu)
@@ -186,5 +186,7 @@ def _ceiling_of(entry: CourseExercise, exercise: Exercise, size: Size, gpu: Gpu)
         raise GraderFault(f"kernels_ref/ceilings has no {name!r}, which {exercise.name} names")
     ceiling, folder = found
     work_bytes, work_flops = (float(evaluate(text, size)) for text in (exercise.work.bytes, exercise.work.flops))
+    if exercise.target.unit == "shared":
+        work_bytes = roofline.work_of(exercise, size)
     here = sized(ceiling, work_bytes, work_flops, gpu.sm_count)
     return (here, folder / ceiling.file) if here.launches and not here.host_bytes else None

@@ -71,15 +71,14 @@ class TimedRun:
     and expected, float64), padding to 64, and one 64-bit count of changed elements for each of ``inputs``; the rest is
     scratch of the checks. All of it is wiped before the submission runs. Sample k uses ``variants[k % len(variants)]``;
     all of them are verified, and of those with ordinary values ``samples`` are timed, or as many as fit the budget.
-    ``judged`` is the output that the findings' index belongs to. ``constants`` of the plan are filled from the
-    generated inputs, untimed.
+    The findings' index counts through all outputs, one after another. ``constants`` of the plan are filled from the
+    generated inputs, untimed. ``warm``: as of `grader.exercise.Target`.
     """
 
     plan: LaunchPlan
     shapes: tuple[LaunchShape, ...]
     variants: tuple[Variant, ...]
     inputs: tuple[str, ...]
-    judged: str
     work_bytes: int
     ceiling: tuple[Trusted, ...] = ()
     ceiling_bytes: int = 0
@@ -87,6 +86,17 @@ class TimedRun:
     least_samples: int = 5
     ceiling_samples: int = 10
     budget_s: float = 3.0
+    warm: bool = False
+
+    def element(self, index: int) -> tuple[LaunchShape, int] | None:
+        """The output that an index of the findings belongs to, and the index in it; None if there is none."""
+        for shape in self.shapes:
+            if shape.role != "out":
+                continue
+            if 0 <= index < shape.count:
+                return shape, index
+            index -= shape.count
+        return None
 
 
 @dataclass(frozen=True)

@@ -316,7 +316,7 @@ def timed_run(**more) -> wire.TimedRun:
     data = device_data(built_in_course())
     check = data.CHECKS["elementwise:add"]
     variants, work_bytes = checks.variants(EXERCISE, {"n": N}, 99, check, data.GENERATED_TYPES)
-    return wire.TimedRun(PLAN, SHAPES, variants, ("a", "b"), "c", work_bytes, **more)
+    return wire.TimedRun(PLAN, SHAPES, variants, ("a", "b"), work_bytes, **more)
 
 
 def take(kernel, device_and_more=None, **more):
@@ -447,6 +447,34 @@ def test_the_l2_is_emptied_and_persistence_reset_before_every_sample():
     events = [name for name, _ in device.log if name in ("reset", "read", "control")]
     launches = device.launched.count("add")
     assert events == ["control", "reset", "read"] * launches
+
+
+def test_a_warm_run_makes_its_inputs_after_the_l2_was_emptied_and_nothing_but_the_wipe_comes_between():
+    _, _, device = take(add, samples=7, warm=True)
+    events = [name for name, _ in device.log if name in ("reset", "read", "control")]
+    launches = device.launched.count("add")
+    assert events == ["control", "reset", "read"] * launches
+    order = [name for name in device.launched if name in ("read_through", "generate_real_f32", "add")]
+    assert order.count("add") == launches
+    assert order[-4:] == ["read_through", "generate_real_f32", "generate_real_f32", "add"]
+
+
+def test_the_ceiling_of_a_warm_run_runs_twice_and_the_second_time_counts():
+    ceiling = wire.Trusted("ceiling", "spin", (1, 1, 1), (256, 1, 1), (("ceiling", 0),))
+    parts = bench(add)
+    calls: list[int] = []
+
+    def spin(device, grid, block, x):
+        calls.append(1)
+        device.clock_s += 1.0 if len(calls) % 2 else 0.0  # cold, then warm
+
+    parts[0].modules[b"ceiling"] = {"spin": spin}
+    parts[0].kernel_s = {"spin": 2e-3}
+    device, arena, program, support = parts
+    modules = {"generate": b"generate", "check": b"check", "ceiling": b"ceiling"}
+    run = timed_run(samples=10, ceiling=(ceiling,), ceiling_bytes=1024, ceiling_samples=5, warm=True)
+    samples = Stopwatch(device, arena, program, support, modules).run(run, 1 << 20, lambda k: None)
+    assert samples.ceiling_s == pytest.approx((2e-3,) * 5)
 
 
 def test_the_l2_buffers_are_twice_the_cache_at_least():

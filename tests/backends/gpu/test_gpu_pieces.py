@@ -153,12 +153,20 @@ def test_a_timed_run_survives_the_wire():
         shapes=(wire.LaunchShape("x", "float32", 4, "in"),),
         variants=(wire.Variant("real", (launch,), (launch, launch), (launch,)),),
         inputs=("x",),
-        judged="y",
         work_bytes=512,
         ceiling=(launch,),
         ceiling_bytes=99,
     )
     assert from_json(wire.TimedRun, json.loads(json.dumps(asdict(run)))) == run
+
+
+def test_the_index_of_a_finding_counts_through_the_outputs():
+    shapes = [("x", "in", 4), ("first", "out", 4), ("tmp", "scratch", 9), ("second", "out", 2)]
+    made = tuple(wire.LaunchShape(name, "float32", count, role) for name, role, count in shapes)
+    run = wire.TimedRun(PLAN, made, (), ("x",), 512)
+    found = [run.element(index) for index in (0, 3, 4, 5)]
+    assert [(shape.name, at) for shape, at in found] == [("first", 0), ("first", 3), ("second", 0), ("second", 1)]
+    assert run.element(6) is run.element(-1) is None
 
 
 def test_samples_survive_the_wire():

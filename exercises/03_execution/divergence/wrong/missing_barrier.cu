@@ -1,7 +1,7 @@
 // expect: sim=race
 // The words change threads through shared memory, and are taken before their threads have brought them.
 
-// launch divergence(x, out, n): grid=cdiv(n, 256) block=256
+// launch divergence(x, out, n, rounds): grid=cdiv(n, 256) block=256
 
 // The words of sensor A are scrambled: 20 steps of the generator xorshift32 unscramble one.
 __device__ unsigned decode_a(unsigned word)
@@ -24,7 +24,7 @@ __device__ unsigned decode_b(unsigned word)
     return word;
 }
 
-extern "C" __global__ void divergence(const unsigned* x, unsigned* out, int n)
+extern "C" __global__ void divergence(const unsigned* x, unsigned* out, int n, int rounds)
 {
     __shared__ unsigned words[256];
     int t = threadIdx.x;
@@ -34,7 +34,8 @@ extern "C" __global__ void divergence(const unsigned* x, unsigned* out, int n)
     bool b = t >= 128;
     int word = 16 * (t % 128 / 8) + 8 * b + t % 8;
     if (blockIdx.x * 256 + word < n)
-        words[word] = b ? decode_b(words[word]) : decode_a(words[word]);
+        for (int round = 0; round < rounds; round++)
+            words[word] = b ? decode_b(words[word]) : decode_a(words[word]);
     __syncthreads();
     if (i < n)
         out[i] = words[t];
