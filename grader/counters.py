@@ -142,7 +142,14 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
         "it may access there (`SetAccessedBy`) do not count.",
     ),
     "peer_bytes": _amount(
-        "{} between GPUs", "Bytes copied from one GPU to another, or accessed by a kernel in another GPU's memory."
+        "{} between GPUs",
+        "Bytes copied from one GPU to another, or accessed by a kernel in another GPU's memory. A copy goes through "
+        "the host's memory, and does not count, where neither may access the other's (`deviceEnablePeerAccess`).",
+    ),
+    "two_way_peer_bytes": _amount(
+        "{} between GPUs with as many bytes the other way",
+        "The part of `peer_bytes` for which as many bytes went the other way between the same two GPUs. If three or "
+        "more GPUs pass data round in one direction only, it is 0.",
     ),
     "device_bytes": _amount("{} of device memory", "The maximum of device memory that was allocated at one time."),
     "persisting_bytes": _amount(
@@ -174,6 +181,12 @@ HOST_COUNTERS: Mapping[str, HostCounter] = {
         "time, by the modelled clock. 1 if only this work takes time. Not counted: the latency of starting an "
         "operation; operations whose results do not reach the host; fills, prefetches, and copies within a device or "
         "between devices.",
+        "part",
+    ),
+    "modelled_peer_overlap": _amount(
+        "peer overlap {} (the part of the kernels' time with a copy between GPUs beside it, modelled)",
+        "The part of the kernels' time in which the same GPU also copies bytes from or to another one, by the modelled "
+        "clock. A kernel that accesses another GPU's memory itself counts as one with such a copy.",
         "part",
     ),
 }

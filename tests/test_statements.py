@@ -59,7 +59,6 @@ def test_the_hints_of_streams_events_build_what_its_line_asks_for() -> None:
 
 
 NOT_YET_IN_THE_FORM = [
-    "allreduce_ring",
     "hgemm_mma",
     "hgemm_wgmma",
     "sgemm_v7",

@@ -148,9 +148,19 @@ def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow
         speed = timer(session)
     size = entry.exercise.timed or {}
     shapes = [LaunchShape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
-    with backend.open(None, LIMITS) as empty:
+    with _for_libraries(entry, backend).open(None, LIMITS) as empty:
         libraries = _library_times(entry, empty, shapes, {"host": True})  # arrays in pinned host memory
     return _finished(entry, backend.gpu, speed, libraries)
+
+
+def _for_libraries(entry: CourseExercise, backend: GpuBackend) -> GpuBackend:
+    """The backend for an exercise's libraries: NCCL's GPUs find each other through sockets, which the sandbox forbids.
+
+    Only the course's own files run there.
+    """
+    from grader.backends.gpu import GpuBackend
+
+    return GpuBackend(backend.gpu, sandbox=False) if entry.exercise.gpus > 1 else backend
 
 
 def _finished(entry: CourseExercise, gpu: Gpu, speed: Any, libraries: Mapping[str, float]) -> BenchRow:

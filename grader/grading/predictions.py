@@ -24,7 +24,7 @@ from grader.text import listed, number
 from grader.typed_numbers import typed_rounding, typed_value
 from grader.verdict import COUNTED, Prediction, Verdict
 
-MODELLED = frozenset({"modelled_overlap"})
+MODELLED = frozenset({"modelled_overlap", "modelled_peer_overlap"})
 """Counters of the modelled clock, which a learner reads from a picture: a close prediction is right."""
 
 _PER = re.compile(r"/|\sper\s")

@@ -15,19 +15,20 @@ extern "C" __global__ void train(float* p, float* gradient, const float* x, floa
     }
 }
 
-// mine += theirs. `theirs` may lie in another GPU's memory: its values then come over the link between the two.
+// mine += theirs. `theirs` is what a copy has brought to this GPU.
 extern "C" __global__ void add(float* mine, const float* theirs, int count)
 {
     int step = gridDim.x * blockDim.x;
     int i = blockIdx.x * blockDim.x + threadIdx.x;
 
-    // Four loads that do not wait for each other: a trip to another GPU takes longer than one to memory.
+    // Eight loads before the first store: none of them waits for another.
     for (; i + 3 * step < count; i += 4 * step) {
         float a = theirs[i], b = theirs[i + step], c = theirs[i + 2 * step], d = theirs[i + 3 * step];
-        mine[i] += a;
-        mine[i + step] += b;
-        mine[i + 2 * step] += c;
-        mine[i + 3 * step] += d;
+        float e = mine[i], f = mine[i + step], g = mine[i + 2 * step], h = mine[i + 3 * step];
+        mine[i] = e + a;
+        mine[i + step] = f + b;
+        mine[i + 2 * step] = g + c;
+        mine[i + 3 * step] = h + d;
     }
     for (; i < count; i += step)
         mine[i] += theirs[i];

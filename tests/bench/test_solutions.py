@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from grader.backends.gpu import GpuBackend
 from grader.backends.gpu.faults import size_in_words
 from grader.backends.gpu.libraries import SAMPLES, time_host_library, time_library
 from grader.bench import solutions as module
@@ -310,3 +311,11 @@ def test_a_slice_writes_no_file_until_nothing_is_left(minutes, tmp_path, capsys)
     assert not (tmp_path / "h200.md").exists()
     assert main(command) == 0
     assert "reduce_v3" in (tmp_path / "h200.md").read_text()
+
+
+def test_only_libraries_of_several_gpus_run_without_the_sandbox_which_forbids_their_sockets():
+    backend = GpuBackend(GPU)
+    one, several = (load_catalog().find(name) for name in ("pinned_copy", "allreduce_ring"))
+    assert module._for_libraries(one, backend) is backend
+    others = module._for_libraries(several, backend)
+    assert (backend._sandbox, others._sandbox, others.gpu) == (True, False, GPU)

@@ -133,7 +133,7 @@ def test_what_cannot_be_believed_makes_no_line_and_nothing_is_written(measure, c
     [
         ("cuda_graph", "the line of cuda_graph is the same everywhere: 3.00 times the plain loop"),
         ("cooperative_grid", "cooperative_grid has no line: technique alone decides"),
-        ("allreduce_ring", "allreduce_ring has no line: machines differ too much"),
+        ("allreduce_ring", "allreduce_ring has no line: it is not measured on several GPUs yet"),
     ],
 )
 def test_an_exercise_whose_line_is_no_property_of_the_gpu_is_not_calibrated(name, why, measure, capsys):

@@ -126,7 +126,11 @@ class DeviceCore:
         self._find_causes()
         notes_beside = (*self._idle_window(), *self._why_no_overlap())
         timeline = self.clock.timeline()
-        counted = self.executor.tally.counted | {"modelled_overlap": self.clock.overlap(frozenset(late))}
+        overlaps = {
+            "modelled_overlap": self.clock.overlap(frozenset(late)),
+            "modelled_peer_overlap": self.clock.peer_overlap(),
+        }
+        counted = self.executor.tally.counted | overlaps
         outcome = self.executor.launches.outcome()
         findings = self.executor.findings
         if self._graded:

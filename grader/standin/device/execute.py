@@ -14,7 +14,7 @@ from grader.simt.events import Event, merge
 from grader.simt.simulate import Call, Outcome
 from grader.standin.device import findings as host_findings
 from grader.standin.device.findings import Findings, Records
-from grader.standin.device.gpu import LaunchResult, SimulatedGpu, launched, parameters_of
+from grader.standin.device.gpu import LaunchResult, RegionUse, SimulatedGpu, launched, parameters_of
 from grader.standin.device.host_writes import HostWriteWatch, Outputs, Staged, changed_under
 from grader.standin.device.managed import Managed, PageFault
 from grader.standin.device.memory import HostArray, MemoryRegion, Space
@@ -72,6 +72,8 @@ class Executor:
         self.space, self.gpu, self.managed, self.model = space, gpu, managed, model
         self.records = Records(hostfile, space)
         self.peers: set[tuple[int, int]] = set()  # (device, peer that its kernels may use)
+        # Without a switch: a GPU's links are shared out evenly among the others.
+        self.peer_bytes_per_s = model.peer_bytes_per_s / max(1, len(space.used) - 1)
         self.watch = HostWriteWatch(space)
         self.last_of_setup = 0  # the number of setup()'s last operation
         self.restart()
@@ -123,11 +125,21 @@ class Executor:
         writes = span(work.target, work.size) if isinstance(work.target, int) else NONE
         op.footprint = Footprint(reads, writes)
         op.size = work.size
+        moves = not self._is_freed(op, op.footprint) and not self._is_unpinned(op, work)
+        if moves and op.job.kind == "peer":
+            self._count_between(op, work)
         op.duration_s = self._copy_time(op, work)
-        if not self._is_freed(op, op.footprint) and not self._is_unpinned(op, work):
+        if moves:
             self._move(work)
             self._find_unwritten(op, work)
-            self.tally.add("peer_bytes", work.size * (op.job.kind == "peer"))
+
+    def _count_between(self, op: StreamOperation, work: Copy) -> None:
+        """Count a copy between two GPUs; where neither may access the other's memory, it goes through the host's."""
+        regions = (self.space.at(end) for end in (work.source, work.target) if isinstance(end, int))
+        source, target = (region.device for region in regions if region is not None)
+        if not self.peers.isdisjoint({(source, target), (target, source)}):
+            op.peer = source if target == op.job.device else target
+            self.tally.crossed(source, target, work.size)
 
     def _move(self, work: Copy) -> None:
         data = work.source if isinstance(work.source, bytes) else self.space.view(work.source, work.size).tobytes()
@@ -179,7 +191,9 @@ class Executor:
 
     def _copy_time(self, op: StreamOperation, work: Copy) -> float:
         model, kind = self.model, op.job.kind
-        rate = {"on_device": model.bandwidth / 2, "peer": model.peer_bytes_per_s, "on_host": model.pageable_bytes_per_s}
+        rate = {"on_device": model.bandwidth / 2, "on_host": model.pageable_bytes_per_s}
+        if op.peer is not None:
+            rate[kind] = self.peer_bytes_per_s
         link = model.pageable_bytes_per_s if work.pageable else model.link_bytes_per_s
         return model.link_latency_s + work.size * model.scale / rate.get(kind, link)
 
@@ -290,17 +304,29 @@ class Executor:
         faults, in_place = self.managed.touch(result.footprint, device)
         self.page_faults += [(op, fault) for fault in faults]
         pinned = sum(u.sectors for u in result.used if u.region.kind == "pinned")
-        peer = sum(u.sectors for u in result.used if u.region.kind == "device" and u.region.device != device)
+        peers = [u for u in result.used if u.region.kind == "device" and u.region.device != device]
         touched = result.footprint.touched
         local = [u.region for u in result.used if u.region.kind != "pinned" and u.region.device == device]
         moved = Traffic(
             sum(total(clip(touched, region.start, region.end)) for region in local),
-            pinned * SECTOR_BYTES + in_place, peer * SECTOR_BYTES, sum(f.size for f in faults),
+            pinned * SECTOR_BYTES + in_place, SECTOR_BYTES * sum(u.sectors for u in peers), sum(f.size for f in faults),
         )  # fmt: skip
         self.tally.add("mapped_bytes", moved.mapped)
-        self.tally.add("peer_bytes", moved.peer)
+        for use in peers:
+            self._peer_access(op, use, result.footprint)
         self.tally.add("faulted_bytes", moved.faulted)
         return moved
+
+    def _peer_access(self, op: StreamOperation, use: RegionUse, footprint: Footprint) -> None:
+        """Count what a kernel reads from another GPU's memory, and what it writes there."""
+        here, there, size = op.job.device, use.region.device, use.sectors * SECTOR_BYTES
+        read, wrote = (
+            total(clip(spans, use.region.start, use.region.end)) for spans in (footprint.reads, footprint.changed)
+        )
+        sent = size * wrote // max(1, read + wrote)
+        op.peer = there
+        self.tally.crossed(here, there, sent)
+        self.tally.crossed(there, here, size - sent)
 
     def _kernel_time(self, op: StreamOperation, work: KernelLaunch, result: LaunchResult, moved: Traffic) -> float:
         """Modelled seconds of a kernel: the longest of its transfers and its computation."""
@@ -310,7 +336,7 @@ class Executor:
         busy = min(model.multiprocessors, max(1.0, blocks))
         longest = max(
             moved.local / model.bandwidth, SECTOR_BYTES * counted.get("sectors", 0.0) / model.l2_bandwidth,
-            moved.mapped / model.link_bytes_per_s, moved.peer / model.peer_bytes_per_s,
+            moved.mapped / model.link_bytes_per_s, moved.peer / self.peer_bytes_per_s,
             moved.faulted / model.fault_bytes_per_s,
             counted.get("instructions", 0.0) / (busy * model.warp_instructions_per_s),
         )  # fmt: skip

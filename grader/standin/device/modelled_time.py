@@ -1,10 +1,12 @@
 """Modelled time: the figures of the modelled GPU, when each operation begins and ends, and how well engines overlapped.
 
-It is for the timeline, and for the counter `modelled_overlap`; `fast` is never graded by it.
+It is for the timeline, and for the counters `modelled_overlap` and `modelled_peer_overlap`; `fast` is never graded by
+it.
 
-Each device has one compute queue, one copy engine for each direction of the link, and one for its peers. An engine
-executes one operation at a time, in the order in which they became ready. Each call takes time on the host, which stops
-while it waits. The duration of an operation is known when it was executed, so times are computed afterwards from a log.
+Each device has one compute queue, one copy engine for each direction of the link, and one for each of its peers. An
+engine executes one operation at a time, in the order in which they became ready. Each call takes time on the host,
+which stops while it waits. The duration of an operation is known when it was executed, so times are computed afterwards
+from a log.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from grader.frozen import dataclass
 from grader.gpus.models import SIMULATED, published
 from grader.simt.occupancy import MOST_THREADS, MULTIPROCESSORS, WARP
 from grader.standin.device.operations import HOST, Prefetch, StreamOperation
-from grader.standin.device.spans import common, span, union
+from grader.standin.device.spans import Spans, common, span, total, union, without
 from grader.standin.protocol import HOST_BASE
 from grader.verdict import Operation as Bar
 from grader.verdict import Timeline
@@ -41,7 +43,7 @@ class Model:
     l2_bandwidth: float
     link_bytes_per_s: float  # each way, pinned
     pageable_bytes_per_s: float
-    peer_bytes_per_s: float
+    peer_bytes_per_s: float  # of all links to other GPUs
     fault_bytes_per_s: float  # of managed memory that page faults migrate
     link_latency_s: float  # of one copy
     launch_s: float  # time in which the device starts a kernel of a stream
@@ -169,6 +171,10 @@ class Clock:
         elapsed_s = self.compute() - self.host_s
         return overlap((op for op in self._issued() if op not in late), elapsed_s, self.model)
 
+    def peer_overlap(self) -> float:
+        """The part of the kernels' time in which bytes go between GPUs, from 0 to 1."""
+        return peer_overlap(self._issued())
+
     def host_part(self) -> float:
         """The part of the elapsed time that the host's calls took, without waits."""
         elapsed_s = self.compute() - self.host_s
@@ -196,7 +202,8 @@ def engine(op: StreamOperation) -> Engine | None:
     work = op.task.work
     if isinstance(work, Prefetch):
         return (op.task.device, "out") if work.device == HOST else (work.device, "in")
-    return op.task.device, ENGINES[op.task.kind]
+    peer = "" if op.peer is None or op.task.kind != "peer" else f" {op.peer}"
+    return op.task.device, ENGINES[op.task.kind] + peer
 
 
 def _bar(op: StreamOperation, origin_s: float) -> Bar:
@@ -277,6 +284,24 @@ def overlap(operations: Iterable[StreamOperation], elapsed_s: float, model: Mode
         if op.job.kind in COUNTED:
             work_s[op.job.device, op.job.kind] += _work_s(op, model)
     return max(work_s.values(), default=0.0) / elapsed_s if elapsed_s else 0.0
+
+
+def peer_overlap(operations: Iterable[StreamOperation]) -> float:
+    """The part of the kernels' time with a copy between GPUs in progress on the same device; 0 without kernels.
+
+    A kernel that accesses another GPU's memory itself counts as one with such a copy.
+    """
+    kernels: dict[int, list[Spans]] = defaultdict(list)
+    crossing: dict[int, list[Spans]] = defaultdict(list)
+    for op in operations:
+        start, end = (round((at or 0.0) * 1e12) for at in (op.start_s, op.end_s))
+        if op.job.kind == "kernel":
+            kernels[op.job.device].append(span(start, end - start))
+        if op.peer is not None:
+            crossing[op.job.device].append(span(start, end - start))
+    busy = {device: union(spans) for device, spans in kernels.items()}
+    alone = sum(total(without(spans, union(crossing[device]))) for device, spans in busy.items())
+    return 1 - alone / max(1, sum(map(total, busy.values()))) if busy else 0.0
 
 
 def _work_s(op: StreamOperation, model: Model) -> float:

@@ -115,6 +115,7 @@ class StreamOperation:
     start_s: float | None = None
     end_s: float | None = None
     size: int = 0  # bytes of a copy, a fill or a prefetch
+    peer: int | None = None  # the other GPU, if it moved bytes between two without the host's memory
     occurrence: int = 0  # its number among the operations of its line and run, from 1
 
     @property

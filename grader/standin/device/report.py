@@ -42,6 +42,7 @@ class Tally:
     def __init__(self) -> None:
         self.counted: dict[str, float] = dict.fromkeys(HOST_COUNTERS, 0)
         self._streams: set[tuple[int, int]] = set()
+        self._crossed: Counter[tuple[int, int]] = Counter()  # bytes by the GPU they left and the GPU they went to
         self.wait_lines: Counter[int] = Counter()  # of the waits that count
         self._waits: list[int] = []
 
@@ -50,6 +51,13 @@ class Tally:
 
     def most(self, name: str, value: float) -> None:
         self.counted[name] = max(self.counted[name], value)
+
+    def crossed(self, source: int, target: int, size: int) -> None:
+        """Bytes went from one GPU to another."""
+        self._crossed[source, target] += size
+        self.add("peer_bytes", size)
+        ways = (min(size, self._crossed[b, a]) for (a, b), size in self._crossed.items())
+        self.counted["two_way_peer_bytes"] = sum(ways)
 
     def issued(self, op: StreamOperation) -> None:
         """The host queued an operation."""

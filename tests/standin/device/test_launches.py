@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader.standin.protocol import CudaRefusal, answer, pack, relayed, unpack
-from tests.standin.device.rig import FILE, Rig, integer, pointer
+from tests.standin.device.rig import FILE, Ran, Rig, integer, pointer
 
 
 @pytest.mark.parametrize(
@@ -195,6 +195,55 @@ def test_a_kernel_may_use_a_peers_memory_once_it_was_let_in() -> None:
     assert np.array_equal(got, 2 * rig.view("x"))
     assert ran.counted["peer_bytes"] == 2 * rig.bytes
     assert [bar.kind for bar in ran.bars] == ["kernel", "peer", "to_host"]
+
+
+def ring(ways: tuple[int, ...], *, allowed: bool = True) -> Ran:
+    """Three devices, each of which fetches an array from its left neighbour (1), its right one (-1), or both."""
+    rig = Rig(1024, devices=3)
+    from_there = [rig.device(device=d)[0] for d in range(3)]
+    here = {way: [rig.device(device=d)[0] for d in range(3)] for way in ways}
+    for device in range(3):
+        if allowed:
+            rig.m.enable_peer(3, device, (device + 1) % 3)
+        rig.m.fill(4, from_there[device], 0, rig.bytes, -device, False)
+        rig.m.synchronize(5, "device", device)
+    with rig.run() as ran:
+        for way in ways:
+            for device in range(3):
+                rig.m.copy(6, here[way][device], from_there[(device - way) % 3], rig.bytes, -device, False)
+        for device in range(3):
+            rig.m.synchronize(7, "device", device)
+    assert ran.kinds == []
+    return ran
+
+
+def test_bytes_between_devices_are_told_apart_by_their_direction() -> None:
+    one, both = ring((1,)), ring((1, -1))
+    assert (one.counted["peer_bytes"], one.counted["two_way_peer_bytes"]) == (3 * 4096, 0)
+    assert (both.counted["peer_bytes"], both.counted["two_way_peer_bytes"]) == (6 * 4096, 6 * 4096)
+
+
+def test_what_a_kernel_writes_to_a_peer_goes_the_other_way_than_what_it_reads_there() -> None:
+    rig = Rig(1024, devices=2)
+    (x,), (y,) = rig.device(device=0), rig.device(device=1)
+    rig.m.fill(3, x, 0, rig.bytes, 0, False)
+    rig.m.fill(3, y, 0, rig.bytes, -1, False)
+    rig.m.enable_peer(3, 1, 0)
+    for device in (0, 1):
+        rig.m.synchronize(4, "device", device)
+    with rig.run() as ran:
+        rig.launch(5, "twice", x, y, integer(rig.n), stream=-1)
+        rig.launch(6, "twice", y, x, integer(rig.n), stream=-1)
+        rig.m.synchronize(7, "device", 1)
+    assert (ran.counted["peer_bytes"], ran.counted["two_way_peer_bytes"]) == (2 * rig.bytes, 2 * rig.bytes)
+    assert ran.counted["modelled_peer_overlap"] == 1
+
+
+def test_a_copy_between_devices_that_may_not_access_each_other_goes_through_the_host() -> None:
+    direct, staged = ring((1,)), ring((1,), allowed=False)
+    assert staged.counted["peer_bytes"] == 0
+    took = [ran.bars[0].end_s - ran.bars[0].start_s for ran in (direct, staged)]
+    assert took[1] > took[0]
 
 
 def test_devices_wait_for_each_other_only_by_events() -> None:

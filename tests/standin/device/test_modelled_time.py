@@ -44,6 +44,31 @@ def test_chunks_on_several_streams_overlap_and_on_one_they_do_not() -> None:
     assert one.counted["modelled_overlap"] < 0.55
 
 
+def exchange(streams: int) -> Ran:
+    """A device fetches four pieces from another and computes with each; on one stream, or copies on a second one."""
+    rig = Rig(64_000, model=SCALED, devices=2)
+    (there,), (inbox, out) = rig.device(device=1), rig.device(2)
+    used = rig.streams(streams)
+    rig.m.enable_peer(3, 0, 1)
+    rig.m.fill(4, there, 0, rig.bytes, -1, False)
+    rig.m.synchronize(5, "device", 1)
+    step, n = rig.bytes // 4, rig.n // 4
+    with rig.run() as ran:
+        for at in range(0, rig.bytes, step):
+            rig.m.copy(6, inbox + at, there + at, step, used[-1], False)
+            if streams == 2:
+                rig.behind(7, used[-1], used[0])
+            rig.launch(8, "twice", inbox + at, out + at, integer(n), stream=used[0])
+        rig.m.synchronize(9, "device", 0)
+    assert ran.kinds == []
+    return ran
+
+
+def test_kernels_beside_copies_between_devices_are_counted() -> None:
+    assert exchange(1).counted["modelled_peer_overlap"] == 0
+    assert 0.7 < exchange(2).counted["modelled_peer_overlap"] < 0.8  # all but the last piece's
+
+
 def useless_fills(rig: Rig, idle: int, other: int) -> None:
     for _ in range(24):
         rig.m.fill(20, idle, 0, rig.bytes, other, False)
