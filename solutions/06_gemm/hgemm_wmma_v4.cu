@@ -5,13 +5,14 @@
 
 #define BM 128    // a block computes BM × BN elements of C
 #define BN 128
-#define BK 32     // and goes along k in steps of BK
+#define BK 64     // and goes along k in steps of BK: rows of A's tile are 128 bytes
 #define WM 64     // each of its warps computes WM × WN of them
 #define WN 64
-#define BLOCKS 3  // blocks on each SM at a time
+#define BLOCKS 2  // blocks on each SM at a time
 #define PAD 8     // unused halves after each row of a tile: 16 bytes
+#define STAGE (BM * (BK + PAD) + BK * (BN + PAD))  // halves of one stage: a tile of A and a tile of B
 
-// launch hgemm_wmma_v4(A, B, C, m, n, k): grid=(cdiv(n, BN), cdiv(m, BM)) block=32*(BM/WM)*(BN/WN)
+// launch hgemm_wmma_v4(A, B, C, m, n, k): grid=(cdiv(n, BN), cdiv(m, BM)) block=32*(BM/WM)*(BN/WN) shared=2*STAGE*2
 
 #include <cuda_pipeline.h>
 #include <mma.h>
@@ -40,13 +41,14 @@ __device__ void cp_async16(void* to, const void* from, bool inside)
 template <int ROWS, int COLS>
 __device__ void copy_tile(half (&tile)[ROWS][COLS + PAD], const half* M, int row, int col, int rows, int cols)
 {
-    // As in the step before: all threads together take ROUND rows at once, and of the lanes that write at the same time
-    // eight lie one below the other where a row has fewer than eight chunks.
-    constexpr int IN_ROW = COLS / CHUNK, ROUND = THREADS / IN_ROW, DOWN = IN_ROW < 8 ? 8 : 1;
-    static_assert(THREADS % IN_ROW == 0 && ROWS % ROUND == 0 && ROUND % DOWN == 0, "all threads copy equally much");
+    // All threads together take ROUND rows at once, neighbouring lanes neighbouring chunks. Eight of them are 128 bytes:
+    // all banks once, and one line of global memory. Lanes one below the other, as in the step before, use all banks
+    // once as well, but a copy takes a turn for each line that it reads.
+    constexpr int IN_ROW = COLS / CHUNK, ROUND = THREADS / IN_ROW;
+    static_assert(IN_ROW % 8 == 0, "eight lanes copy a whole line");
+    static_assert(THREADS % IN_ROW == 0 && ROWS % ROUND == 0, "all threads copy equally much");
 
-    int r = threadIdx.x / (DOWN * IN_ROW) * DOWN + threadIdx.x % DOWN;
-    int c = threadIdx.x / DOWN % IN_ROW * CHUNK;
+    int r = threadIdx.x / IN_ROW, c = threadIdx.x % IN_ROW * CHUNK;
     const half* from = M + (size_t)(row + r) * cols + col + c;
     for (int i = 0; i < ROWS; i += ROUND)
         cp_async16(&tile[r + i][c], from + (size_t)i * cols, row + r + i < rows && col + c < cols);
@@ -55,9 +57,11 @@ __device__ void copy_tile(half (&tile)[ROWS][COLS + PAD], const half* M, int row
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     hgemm_wmma_v4(const half* A, const half* B, float* C, int m, int n, int k)
 {
-    // Two stages: one is multiplied, the other one is filled.
-    __shared__ __align__(32) half a_tile[2][BM][BK + PAD];
-    __shared__ __align__(32) half b_tile[2][BK][BN + PAD];
+    // Two stages: one is multiplied, the other one is filled. They are larger than the 48 KB that a kernel may declare,
+    // so the launch line asks for them.
+    extern __shared__ __align__(32) half stages[];
+    auto a_tile = reinterpret_cast<half (*)[BM][BK + PAD]>(stages);
+    auto b_tile = reinterpret_cast<half (*)[BK][BN + PAD]>(stages + 2 * BM * (BK + PAD));
 
     int row = blockIdx.y * BM, col = blockIdx.x * BN;
 

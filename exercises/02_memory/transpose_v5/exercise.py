@@ -40,7 +40,7 @@ EXERCISE = Exercise(
         unit="bandwidth",
         reach=0.85,
         ceiling="copy_f32x4",
-        note="0.846 to 0.848 on H200s; tiles taken in strips, and streaming hints, are slower",
+        note="0.846 to 0.848 on H200s: where the tiles go keeps it below the copy, see transpose.md",
     ),
     technique=(
         # 1/128 where each lane moves 16 bytes; 8 bytes a lane are 1/64. Edges and odd rows may be done float by float.

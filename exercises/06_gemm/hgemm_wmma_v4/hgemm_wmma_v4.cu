@@ -5,13 +5,14 @@
 
 #define BM 128    // a block computes BM × BN elements of C
 #define BN 128
-#define BK 32     // and goes along k in steps of BK
+#define BK 64     // and goes along k in steps of BK: rows of A's tile are 128 bytes
 #define WM 64     // each of its warps computes WM × WN of them
 #define WN 64
-#define BLOCKS 3  // blocks on each SM at a time
+#define BLOCKS 2  // blocks on each SM at a time
 #define PAD 8     // unused halves after each row of a tile: 16 bytes
+#define STAGE (BM * (BK + PAD) + BK * (BN + PAD))  // halves of one stage: a tile of A and a tile of B
 
-// launch hgemm_wmma_v4(A, B, C, m, n, k): grid=(cdiv(n, BN), cdiv(m, BM)) block=32*(BM/WM)*(BN/WN)
+// launch hgemm_wmma_v4(A, B, C, m, n, k): grid=(cdiv(n, BN), cdiv(m, BM)) block=32*(BM/WM)*(BN/WN) shared=2*STAGE*2
 
 #include <cuda_pipeline.h>
 #include <mma.h>
@@ -40,16 +41,18 @@ __device__ void cp_async16(void* to, const void* from, bool inside)
 template <int ROWS, int COLS>
 __device__ void copy_tile(half (&tile)[ROWS][COLS + PAD], const half* M, int row, int col, int rows, int cols)
 {
-    // YOUR CODE: which chunks are this thread's? As in hgemm_wmma_v3, eight lanes must fill all banks once.
+    // YOUR CODE: which chunks are this thread's? Eight neighbouring lanes copy 128 bytes of one row.
     // YOUR CODE: for each of them one cp_async16, also outside the matrix, where `inside` is false.
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     hgemm_wmma_v4(const half* A, const half* B, float* C, int m, int n, int k)
 {
-    // Two stages: one is multiplied, the other one is filled.
-    __shared__ __align__(32) half a_tile[1][BM][BK + PAD];  // YOUR CODE: room for both
-    __shared__ __align__(32) half b_tile[1][BK][BN + PAD];  // YOUR CODE: room for both
+    // Two stages: one is multiplied, the other one is filled. They are larger than the 48 KB that a kernel may declare,
+    // so the launch line asks for them.
+    extern __shared__ __align__(32) half stages[];
+    auto a_tile = reinterpret_cast<half (*)[BM][BK + PAD]>(stages);
+    auto b_tile = reinterpret_cast<half (*)[BK][BN + PAD]>(stages + 2 * BM * (BK + PAD));
 
     int row = blockIdx.y * BM, col = blockIdx.x * BN;
 
