@@ -5,7 +5,7 @@
 
 #define BM 128    // a block computes BM × BN elements of C
 #define BN 128
-#define BK 64     // and goes along k in steps of BK bytes
+#define BK 128    // and goes along k in steps of BK bytes
 #define TM 8      // each of its threads computes TM × TN of them
 #define TN 8
 #define STAGES 3  // steps whose tiles are in shared memory, or on their way there
@@ -22,7 +22,7 @@
 #define WN (TN * LANES_N)
 
 static_assert(BM % WM == 0 && BN % WN == 0, "the warps' tiles fill the block's tile");
-static_assert(CHUNKS == 1 || CHUNKS == 2 || CHUNKS == 4 || CHUNKS == 8, "whole lines fill the 128 bytes of all banks");
+static_assert(BK == 128, "a line of a tile fills all banks: place() exchanges 8 chunks");
 static_assert(STAGES >= 2, "one stage is multiplied while another one is filled");
 
 // Begins to copy 16 bytes from global to shared memory. Where `inside` is false nothing is read, and 16 zeros arrive.
@@ -41,12 +41,11 @@ __device__ void cp_async_wait()
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-// Byte at which chunk c of a line lies in a tile. All copies and loads ask for it. 8 / CHUNKS lines fill all banks once,
-// and the next ones begin at the same banks again.
-// There the chunks are exchanged by XOR: one chunk of eight neighbouring lines lies in eight groups of four banks.
+// Byte at which chunk c of a line lies in a tile. All copies and loads ask for it. All lines begin at the same bank.
+// The chunks are exchanged by XOR: one chunk of eight neighbouring lines lies in eight groups of four banks.
 __device__ int place(int line, int c)
 {
-    return line * BK + (c ^ line / (8 / CHUNKS) % CHUNKS) * CHUNK;
+    return line * BK + (c ^ line % 8) * CHUNK;
 }
 
 // Copies LINES lines of a matrix into a tile, BK bytes of each, step after step. Neighbouring threads copy neighbouring

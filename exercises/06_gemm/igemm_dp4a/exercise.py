@@ -30,7 +30,7 @@ EXERCISE = Exercise(
         {"m": 3, "n": 16, "k": 8208},
     ),
     secret={"m": (1, 160, 1), "n": (4, 160, 4), "k": (16, 256, 16)},
-    simulated={"m": 256, "n": 256, "k": 256},
+    simulated={"m": 128, "n": 256, "k": 512},
     large=Large({"m": 4_193_983, "n": 640, "k": 640}, period={"m": 31}),
     timed={"m": 4096, "n": 4096, "k": 4096},
     also_timed=(AlsoTimed({"m": 8192, "n": 2048, "k": 4096}),),
@@ -65,15 +65,15 @@ EXERCISE = Exercise(
             at_most=1 / 400,
             per="m*n*k",
             why="The matrices are read from global memory too often.",
-            hint="let a block keep BM rows of A and BN columns of B in shared memory, 64 bytes along k at a time, "
+            hint="let a block keep BM rows of A and BN columns of B in shared memory, 128 bytes along k at a time, "
             "and read every byte of them in whole sectors",
         ),
         Expect(
             "excess_wavefronts",
             at_most=0,
             why="Lanes that use shared memory together, 16 bytes each, meet in the same banks.",
-            hint="two lines of 64 bytes fill all banks: exchange the chunks of a line by XOR, so that chunk c of eight "
-            "neighbouring lines lies in eight different groups of four banks",
+            hint="all lines of a tile begin at the same bank: exchange the chunks of a line by XOR, so that chunk c of "
+            "eight neighbouring lines lies in eight different groups of four banks",
         ),
         # From the first copy to the last wait most instructions of a warp are products, if copies are in flight then.
         Expect(
@@ -85,4 +85,5 @@ EXERCISE = Exercise(
         ),
     ),
     baseline="gemm:igemm",
+    requires="sm_80",
 )
