@@ -1,16 +1,37 @@
 // bank_conflicts: three kernels put the same 32 * rows floats into three other orders, through a tile in shared memory.
 //
 // As they come, all three are right, and each makes its warps queue at the banks: 2-way, 8-way, 32-way. Every word of a
-// tile has a number i and a slot. Leave the numbers alone, and choose better slots. Each tile has a few words to spare.
-//
-// A kernel goes through its tile `rounds` times, with the same words each time: once would be over before a clock on the
-// GPU has noticed, behind the way to memory and back.
+// tile has a number i and a slot. Leave the numbers alone, and choose better slots. Each tile has 32 words to spare.
 
-// launch split_pairs(x, planes, rows, rounds): grid=cdiv(rows, 8) block=256
-// launch merge_eight(x, merged, rows, rounds): grid=cdiv(rows, 8) block=256
+// launch split_pairs(x, planes, rows, rounds): grid=cdiv(rows, 32) block=256
+// launch merge_eight(x, merged, rows, rounds): grid=cdiv(rows, 32) block=256
 // launch transpose_rows(x, columns, rows, rounds): grid=cdiv(rows, 32) block=256
 
-// Where word i of split_pairs' tile lives, for i = 0 … 255.
+// The threads of a block put four words each into their slots `from`, and take those in the slots `to`.
+__device__ void exchange(float* tile, const int* from, const int* to, float* word)
+{
+    for (int k = 0; k < 4; k++)
+        tile[from[k]] = word[k];
+
+    // Barrier: a thread now takes words that others stored. None is needed after that: the next way leads through the
+    // other tile, and its barrier comes before this tile is used again.
+    __syncthreads();
+
+    for (int k = 0; k < 4; k++)
+        word[k] = tile[to[k]];
+}
+
+// The words go to their new places, and `rounds` times back, through the second tile, and there again.
+__device__ void move_words(float (*tiles)[1024 + 32], const int* from, const int* to, float* word, int rounds)
+{
+    exchange(tiles[0], from, to, word);
+    for (int round = 0; round < rounds; round++) {
+        exchange(tiles[1], to, from, word);
+        exchange(tiles[0], from, to, word);
+    }
+}
+
+// Where word i of split_pairs' tile lives, for i = 0 … 1023.
 __device__ int pair_slot(int i)
 {
     // YOUR CODE
@@ -20,33 +41,30 @@ __device__ int pair_slot(int i)
 // Pairs L R L R L R … become a plane of all L and a plane of all R.
 extern "C" __global__ void split_pairs(const float* x, float* planes, int rows, int rounds)
 {
-    __shared__ float tile[256 + 8];
+    __shared__ float tiles[2][1024 + 32];
 
-    int t = threadIdx.x;
-    int word = blockIdx.x * 256 + t;
-    float in = word < 32 * rows ? x[word] : 0.0f;
-
-    // Threads 0–127 take the L of the tile's 128 pairs, threads 128–255 the R: both write one piece.
-    int side = t / 128;
-    int k = t % 128;
-    float out = 0.0f;
-    for (int round = 0; round < rounds; round++) {
-        tile[pair_slot(t)] = in;
-
-        // Barrier: a thread now takes a word that another one stored.
-        __syncthreads();
-        out = tile[pair_slot(2 * k + side)];
-
-        // Barrier: the next round overwrites words that others may still be reading.
-        __syncthreads();
+    // The block's 1024 words are 512 pairs. Threads take the L of all of them first, then the R: each time one piece.
+    int from[4], to[4];
+    float word[4];
+    for (int k = 0; k < 4; k++) {
+        int j = threadIdx.x + 256 * k;
+        int i = blockIdx.x * 1024 + j;
+        word[k] = i < 32 * rows ? x[i] : 0.0f;
+        from[k] = pair_slot(j);
+        to[k] = pair_slot(2 * (j % 512) + j / 512);
     }
 
-    int pair = blockIdx.x * 128 + k;
-    if (pair < 16 * rows)
-        planes[16 * rows * side + pair] = out;
+    move_words(tiles, from, to, word, rounds);
+
+    for (int k = 0; k < 4; k++) {
+        int j = threadIdx.x + 256 * k;
+        int pair = blockIdx.x * 512 + j % 512;
+        if (pair < 16 * rows)
+            planes[16 * rows * (j / 512) + pair] = word[k];
+    }
 }
 
-// Where word i of merge_eight's tile lives, for i = 0 … 255.
+// Where word i of merge_eight's tile lives, for i = 0 … 1023.
 __device__ int eight_slot(int i)
 {
     // YOUR CODE
@@ -56,30 +74,26 @@ __device__ int eight_slot(int i)
 // Eight planes A A A …, B B B …, … become records A B C D E F G H A B C ….
 extern "C" __global__ void merge_eight(const float* x, float* merged, int rows, int rounds)
 {
-    __shared__ float tile[256 + 8];
+    __shared__ float tiles[2][1024 + 32];
 
-    // One warp for each plane, one lane for each of the block's 32 records.
-    int t = threadIdx.x;
-    int plane = t / 32;
-    int lane = t % 32;
-    int record = blockIdx.x * 32 + lane;
-    float in = record < 4 * rows ? x[4 * rows * plane + record] : 0.0f;
-
-    float out = 0.0f;
-    for (int round = 0; round < rounds; round++) {
-        tile[eight_slot(8 * lane + plane)] = in;
-
-        // Barrier: a record has been stored by eight warps.
-        __syncthreads();
-        out = tile[eight_slot(t)];
-
-        // Barrier: the next round overwrites words that others may still be reading.
-        __syncthreads();
+    // The block's 1024 words are 128 records. A warp takes 32 words of one plane.
+    int from[4], to[4];
+    float word[4];
+    for (int k = 0; k < 4; k++) {
+        int j = threadIdx.x + 256 * k;
+        int record = blockIdx.x * 128 + j % 128;
+        word[k] = record < 4 * rows ? x[4 * rows * (j / 128) + record] : 0.0f;
+        from[k] = eight_slot(8 * (j % 128) + j / 128);
+        to[k] = eight_slot(j);
     }
 
-    int word = blockIdx.x * 256 + t;
-    if (word < 32 * rows)
-        merged[word] = out;
+    move_words(tiles, from, to, word, rounds);
+
+    for (int k = 0; k < 4; k++) {
+        int i = blockIdx.x * 1024 + threadIdx.x + 256 * k;
+        if (i < 32 * rows)
+            merged[i] = word[k];
+    }
 }
 
 // Where word i of transpose_rows' tile lives, for i = 0 … 1023.
@@ -92,34 +106,25 @@ __device__ int tile_slot(int i)
 // Rows of 32 words become 32 columns: a transpose, one 32 x 32 tile for each block.
 extern "C" __global__ void transpose_rows(const float* x, float* columns, int rows, int rounds)
 {
-    __shared__ float tile[1024 + 32];
+    __shared__ float tiles[2][1024 + 32];
 
+    // A warp takes every eighth row of the tile, a lane for each word; and then every eighth column, a lane for each row,
+    // so that it writes 32 neighbouring floats.
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
     int first = blockIdx.x * 32;
-
-    // A warp takes every eighth row of the tile, a lane for each word.
-    float in[4], out[4] = {};
+    int from[4], to[4];
+    float word[4];
     for (int k = 0; k < 4; k++) {
-        int r = warp + 8 * k;
-        in[k] = first + r < rows ? x[32 * (first + r) + lane] : 0.0f;
+        int line = warp + 8 * k;
+        word[k] = first + line < rows ? x[32 * (first + line) + lane] : 0.0f;
+        from[k] = tile_slot(32 * line + lane);
+        to[k] = tile_slot(32 * lane + line);
     }
 
-    for (int round = 0; round < rounds; round++) {
-        for (int k = 0; k < 4; k++)
-            tile[tile_slot(32 * (warp + 8 * k) + lane)] = in[k];
+    move_words(tiles, from, to, word, rounds);
 
-        // Barrier: a column has a word of every row, and each row was stored by one warp.
-        __syncthreads();
-        for (int k = 0; k < 4; k++)
-            out[k] = tile[tile_slot(32 * lane + warp + 8 * k)];
-
-        // Barrier: the next round overwrites words that others may still be reading.
-        __syncthreads();
-    }
-
-    // A warp takes every eighth column, a lane for each row, so that it writes 32 neighbouring floats.
     for (int k = 0; k < 4; k++)
         if (first + lane < rows)
-            columns[rows * (warp + 8 * k) + first + lane] = out[k];
+            columns[rows * (warp + 8 * k) + first + lane] = word[k];
 }

@@ -34,10 +34,10 @@ EXERCISE = Exercise(
         )
     ),
     secret={"rows": (4, 500, 1), "rounds": (1, 4, 1)},
-    simulated={"rows": 2**12, "rounds": 2},
-    timed={"rows": 2**15, "rounds": 64},
-    # Each kernel stores a row of 128 bytes in its tile and loads it, once a round.
-    work=Work(bytes="4 * 128 * rows", shared_bytes="6 * 128 * rows * rounds"),
+    simulated={"rows": 2**12, "rounds": 1},
+    timed={"rows": 2**15, "rounds": 128},
+    # Each kernel stores a row of 128 bytes in a tile and loads it: there once, and back and there again in each round.
+    work=Work(bytes="4 * 128 * rows", shared_bytes="6 * 128 * rows * (2 * rounds + 1)"),
     target=Target(
         unit="shared",
         of="ceiling",
@@ -53,13 +53,13 @@ EXERCISE = Exercise(
             why="Lanes of a warp use different words of one bank, and take turns.",
             hint="write down the slot for lanes 0, 1, 2 … there: slot % 32 is the bank. Then change the slot function",
         ),
-        # Each kernel stores and loads each row of 32 words once a round: 6 requests. Without one of the kernels it is
-        # 4; an 8-byte load of pairs, or one tile shared by two kernels, still makes 4.5 or more.
+        # Each kernel stores and loads each row of 32 words once for each way: 6 requests. Without one of the kernels it
+        # is 4; an 8-byte load of pairs, or one tile shared by two kernels, still makes 4.5 or more.
         Expect(
             "shared_requests",
             at_least=4.2,
-            per="rows*rounds",
-            why="One of the kernels does without its tile in some rounds: the conflict is avoided, not removed.",
+            per="rows*(2*rounds+1)",
+            why="One of the kernels does without its tile on some of the ways: the conflict is avoided, not removed.",
             hint="keep the three tiles and all of their rounds, and change where in them each word lives",
         ),
         Expect(
