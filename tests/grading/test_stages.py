@@ -268,7 +268,7 @@ def request_for(tmp_path, monkeypatch):
     path = tmp_path / "double_it.cu"
     path.write_text(SOURCE)
     monkeypatch.setattr("grader.compile.read_submission", lambda path: path.read_bytes(), raising=False)
-    monkeypatch.setattr("grader.compile.compile_source", lambda source, name, *, target: PROGRAM, raising=False)
+    monkeypatch.setattr("grader.compile.compile_source", lambda *_, target, headers: PROGRAM, raising=False)
 
     def make(simulator=None, gpu=None, exercise=EXERCISE, **more) -> Request:
         return request_of(
@@ -734,7 +734,7 @@ def test_without_any_backend_nothing_but_the_compilation_is_graded(request_for):
 
 @pytest.mark.parametrize("word", ["compile_error", "invalid", "policy", "limit"])
 def test_file_that_settles_its_verdict_early_keeps_the_maximum(request_for, monkeypatch, word):
-    def refuse(source, name, *, target):
+    def refuse(source, name, *, target, headers):
         raise SubmissionError(word, "no")
 
     monkeypatch.setattr("grader.compile.compile_source", refuse)
@@ -747,7 +747,7 @@ def test_file_that_settles_its_verdict_early_keeps_the_maximum(request_for, monk
 
 
 def test_machine_without_a_compiler_grades_nothing(request_for, monkeypatch):
-    def missing(source, name, *, target):
+    def missing(source, name, *, target, headers):
         raise Unsupported("NVRTC is not installed", hint="pip install 'warpgrade[cuda12]'")
 
     monkeypatch.setattr("grader.compile.compile_source", missing)
@@ -762,7 +762,7 @@ def test_impossible_launch_is_invalid_at_the_size_where_it_is(request_for):
     source = request.submission.path.read_text()
     program = replace(PROGRAM, source=source)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("grader.compile.compile_source", lambda *_, target: program)
+        patch.setattr("grader.compile.compile_source", lambda *_, target, headers: program)
         verdict = grade(request)
     assert verdict.verdict == "invalid"
     assert verdict.diagnostics[0].line == 1
@@ -840,7 +840,7 @@ def test_parameter_of_another_type_is_a_likely_cause_and_the_next_step(request_f
     request = request_for(FakeBackend(behave=wrong_at(1) if word == "wrong" else stray))
     request.submission.path.write_text(source)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("grader.compile.compile_source", lambda *_, target: replace(PROGRAM, source=source))
+        patch.setattr("grader.compile.compile_source", lambda *_, target, headers: replace(PROGRAM, source=source))
         verdict = grade(request)
     assert verdict.verdict == word
     assert verdict.diagnostics[-1].severity == "note"
@@ -853,7 +853,7 @@ def test_parameter_of_another_type_is_no_news_after_a_pass(request_for):
     request = request_for(FakeBackend())
     request.submission.path.write_text(source)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("grader.compile.compile_source", lambda *_, target: replace(PROGRAM, source=source))
+        patch.setattr("grader.compile.compile_source", lambda *_, target, headers: replace(PROGRAM, source=source))
         assert grade(request).diagnostics == ()
 
 
