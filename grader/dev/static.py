@@ -82,6 +82,9 @@ def _target(entry: CourseExercise) -> Iterator[str]:
         return
     if exercise.timed is None:
         yield "it has a target, but no timed size"
+    for name in exercise.compared:
+        if name != "stub" and not (entry.folder / name).is_file():
+            yield f"there is no {name}, which would be timed beside the solution"
     if target.fraction and not target.note:
         yield "the target's note does not say where the pass line comes from"
     yield from _line(entry)

@@ -167,5 +167,5 @@ def library_name(name: str) -> str:
     if name in LIBRARIES:
         return LIBRARIES[name]
     if name == "stub" or name.startswith("wrong/"):
-        return "the stub" if name == "stub" else f"`{name}`"
+        return "the stub" if name == "stub" else f"`{Path(name).stem}`"
     return "PyTorch" if name.startswith("pytorch:") else "CUB, through CuPy" if name == "reduction:sum" else "CuPy"

@@ -41,6 +41,7 @@ def test_the_exercises_of_the_miniature_course_are_in_order(exercise):
         ({"target": replace(TARGET, fraction=0.0, note="to be measured")}, "it has no pass line"),
         ({"target": replace(TARGET, of="ceiling")}, "does not name one"),
         ({"target": replace(TARGET, ceiling="nowhere")}, "no ceiling 'nowhere'"),
+        ({"target": TARGET, "compared": ("stub", "wrong/nowhere.diff")}, "there is no wrong/nowhere.diff"),
         ({"target": TARGET, "timed": {"n": 2**24}}, "no trusted check on the device for 'mini:scale'"),
         ({"target": TARGET}, "no timed size"),
         ({"large": Large({"n": 2**31}, period={"n": 33})}, "no array of the large size has more than 2^31"),
