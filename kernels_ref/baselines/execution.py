@@ -51,25 +51,25 @@ ONE_TILE = r"""
 __device__ int place(int r, int c) { return r * 16 + (c ^ r % 8); }
 __device__ float limited(float x, float last, float rate) { return fmaxf(fminf(x, last + rate), last - rate); }
 
-extern "C" __global__ void __launch_bounds__(64) one_tile(const float* x, float* y, float rate, int rows, int cols)
+extern "C" __global__ void __launch_bounds__(256) one_tile(const float* x, float* y, float rate, int rows, int cols)
 {
     __shared__ float4 tile[64 * 16];
     int row = blockIdx.x * 64, c = threadIdx.x % 16;
     float last = 0.0f;
     for (int start = 0; start < cols; start += 64) {
-        float4 part[16];
+        float4 part[4];
 #pragma unroll
-        for (int i = 0; i < 16; ++i) {
-            int r = 4 * i + threadIdx.x / 16;
+        for (int i = 0; i < 4; ++i) {
+            int r = 16 * i + threadIdx.x / 16;
             if (row + r < rows && start + 4 * c < cols)
                 part[i] = *(const float4*)(x + (size_t)(row + r) * cols + start + 4 * c);
         }
 #pragma unroll
-        for (int i = 0; i < 16; ++i)
-            tile[place(4 * i + threadIdx.x / 16, c)] = part[i];
+        for (int i = 0; i < 4; ++i)
+            tile[place(16 * i + threadIdx.x / 16, c)] = part[i];
         __syncthreads();
-        int chunks = min(64, cols - start) / 4;
-        float4 next = tile[place(threadIdx.x, 0)];
+        int chunks = threadIdx.x < 64 ? min(64, cols - start) / 4 : 0;
+        float4 next = tile[place(threadIdx.x % 64, 0)];
         for (int k = 0; k < chunks; ++k) {
             float4 now = next;
             if (k + 1 < chunks)
@@ -82,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(64) one_tile(const float* x, float*
         }
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < 16; ++i) {
-            int r = 4 * i + threadIdx.x / 16;
+        for (int i = 0; i < 4; ++i) {
+            int r = 16 * i + threadIdx.x / 16;
             if (row + r < rows && start + 4 * c < cols)
                 *(float4*)(y + (size_t)(row + r) * cols + start + 4 * c) = tile[place(r, c)];
         }
@@ -99,4 +99,4 @@ def one_tile_at_a_time(arrays: Arrays, numbers: Numbers) -> Run:
 
     rows, cols, rate = numpy.int32(numbers["rows"]), numpy.int32(numbers["cols"]), numpy.float32(numbers["rate"])
     kernel = cupy.RawKernel(ONE_TILE, "one_tile")
-    return partial(kernel, ((int(rows) + 63) // 64,), (64,), (arrays["x"], arrays["y"], rate, rows, cols))
+    return partial(kernel, ((int(rows) + 63) // 64,), (256,), (arrays["x"], arrays["y"], rate, rows, cols))

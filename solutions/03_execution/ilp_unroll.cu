@@ -12,7 +12,9 @@
 // else was in the way; eight leave room for the loop, and 16 registers are nothing.
 #define OWN 8
 
-extern "C" __global__ void
+// One block on each multiprocessor is enough: ptxas reckons with many warps otherwise, and to save registers it may put
+// the chains behind each other again.
+extern "C" __global__ void __launch_bounds__(128, 1)
 ilp_unroll(const float* hares, const float* foxes, float* out, int n, int steps, float h)
 {
     // 64 bits: i may pass n by several grids, and close to 2^31 an int has no room for that.
@@ -32,7 +34,7 @@ ilp_unroll(const float* hares, const float* foxes, float* out, int n, int steps,
 
         // The loop over the islands is the inner one now: between an fma and the next one that needs its result stand
         // the fma of seven other islands.
-#pragma unroll 4
+#pragma unroll 8
         for (int s = 0; s < steps; ++s) {
 #pragma unroll
             for (int k = 0; k < OWN; ++k) {

@@ -1,22 +1,24 @@
 // async_copy: a limiter of the slew rate. Each row of x is a signal; its output follows it, but moves by at most `rate`
-// from one sample to the next, and starts at 0. Samples of a row are computed one after the other, so a thread has a row.
+// from one sample to the next, and starts at 0. Samples of a row are computed one after the other, so a row has one thread.
 //
 // A thread that went along its row in global memory would use 4 bytes of each sector at a time. So a block takes its rows
-// through shared memory, in tiles of ROWS × COLS samples: neighbouring threads copy neighbouring chunks, each thread
-// limits its own row in place, and neighbouring threads store neighbouring chunks.
+// through shared memory, in tiles of ROWS × COLS samples: neighbouring threads copy neighbouring chunks, a thread
+// limits its row in place, and neighbouring threads store neighbouring chunks.
 
-#define ROWS 64  // signals of a block, one for each thread
-#define COLS 64  // samples of each in a tile
+#define ROWS 64      // signals of a block
+#define COLS 64      // samples of each in a tile
+#define THREADS 256  // all of them copy, ROWS of them limit a row each
 
-// launch async_copy(x, y, rate, rows, cols): grid=cdiv(rows, ROWS) block=ROWS
+// launch async_copy(x, y, rate, rows, cols): grid=cdiv(rows, ROWS) block=THREADS
 
 #include <cuda_pipeline.h>
 
-#define IN_ROW (COLS / 4)       // chunks of 16 bytes in a row of a tile
-#define DOWN (ROWS / IN_ROW)    // rows that the block copies at once
-#define ROUNDS (ROWS / DOWN)    // chunks that a thread copies
+#define IN_ROW (COLS / 4)        // chunks of 16 bytes in a row of a tile
+#define DOWN (THREADS / IN_ROW)  // rows that the block copies at once
+#define ROUNDS (ROWS / DOWN)     // chunks that a thread copies
 
-static_assert(COLS % 32 == 0 && ROWS % IN_ROW == 0, "rows have 8 chunks or 16, and all threads copy equally many");
+static_assert(COLS % 32 == 0 && THREADS % IN_ROW == 0 && ROWS % DOWN == 0, "all threads copy equally many chunks");
+static_assert(ROWS <= THREADS, "each row has a thread");
 
 // Where chunk c of row r lies in a tile. Eight threads with eight rows read the same c at once: exchanged like this,
 // their chunks lie in different banks.
@@ -71,7 +73,7 @@ __device__ void fetch(float4* tile, const float* x, int row, int start, int rows
     }                                                                                  // YOUR CODE
 }
 
-extern "C" __global__ void __launch_bounds__(ROWS) async_copy(const float* x, float* y, float rate, int rows, int cols)
+extern "C" __global__ void __launch_bounds__(THREADS) async_copy(const float* x, float* y, float rate, int rows, int cols)
 {
     __shared__ float4 tile[1][ROWS * IN_ROW];  // YOUR CODE: a second stage
 
@@ -87,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(ROWS) async_copy(const float* x, fl
         // Barrier: now the copies of all threads have arrived.
         __syncthreads();
 
-        if (row + threadIdx.x < rows)
+        if (threadIdx.x < ROWS && row + threadIdx.x < rows)
             last = limit_row(tile[now], min(COLS, cols - start) / 4, last, rate);
 
         // Barrier: a thread stores chunks of rows that others have limited.

@@ -6,7 +6,9 @@
 
 // launch ilp_unroll(hares, foxes, out, n, steps, h): grid=sm_count block=128
 
-extern "C" __global__ void
+// One block on each multiprocessor is enough: ptxas reckons with many warps otherwise, and to save registers it may put
+// the chains behind each other again.
+extern "C" __global__ void __launch_bounds__(128, 1)
 ilp_unroll(const float* hares, const float* foxes, float* out, int n, int steps, float h)
 {
     // 64 bits: i may pass n by several grids, and close to 2^31 an int has no room for that.
