@@ -1,20 +1,23 @@
-// cluster_reduce: softmax of rows that no block can hold. The blocks of a cluster hold a row together, and combine their
-// largest values and their sums in each other's shared memory.
+// cluster_reduce: softmax of rows that no block can hold. The blocks of a cluster hold a row together, and combine
+// their largest values and their sums in each other's shared memory.
 //
 // A cluster is a handful of blocks that run at the same time and can reach each other's shared memory. Each block reads
-// its part of the row once, keeps it in shared memory until all blocks know the row's largest value and sum, and writes
-// it once.
+// its part of a row once, holds it in registers until all blocks know the row's largest value and sum, and writes it
+// once. Meanwhile the next row's part is on its way to shared memory.
 
 #include <cooperative_groups.h>
+#include <cuda_pipeline.h>
 #include <math.h>
 
 namespace cg = cooperative_groups;
 
 constexpr int CLUSTER = 8;  // blocks of a cluster: as many as every GPU with clusters allows
-constexpr int THREADS = 512;
+constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
+constexpr int PACKS = 7;  // of 4 floats, in the registers of a thread: 8 blocks hold 229376 floats
+constexpr int ROWS = 8;   // that a cluster takes, one after the other
 
-// launch cluster_reduce(x, y, cols): grid=rows * CLUSTER block=THREADS cluster=CLUSTER shared=16 * cdiv(cols / 4, CLUSTER)
+// launch cluster_reduce(x, y, rows, cols): grid=CLUSTER * cdiv(rows, ROWS) block=THREADS cluster=CLUSTER shared=16 * cdiv(cols / 4, CLUSTER)
 
 // The largest value and the sum over a warp, right in all lanes. All 32 lanes must take part.
 __device__ float warp_max(float v)
@@ -52,16 +55,25 @@ __device__ float block_sum(float v, float* of_warps)
     return warp_sum(threadIdx.x % 32 < WARPS ? of_warps[threadIdx.x % WARPS] : 0.0f);
 }
 
-// 2 blocks share a multiprocessor: while one waits for its cluster, or stores, the other one loads.
-extern "C" __global__ void __launch_bounds__(THREADS, 2) cluster_reduce(const float* x, float* y, int cols)
+// Starts to copy a part of a row to shared memory, past the registers.
+__device__ void fetch(float4* part, const float4* from, int count)
 {
-    extern __shared__ float4 part[];  // this block's part of the row
-    __shared__ float maxima[WARPS], sums[WARPS];
-    __shared__ float2 of_block;  // the largest value of the part, and the sum of exp(x - largest) over it
-    cg::cluster_group cluster = cg::this_cluster();
+    for (int i = threadIdx.x; i < count; i += THREADS)
+        __pipeline_memcpy_async(part + i, from + i, 16);
+    __pipeline_commit();
+}
 
-    // YOUR CODE: which row is the cluster's, and which part of it is this block's? cols is a multiple of 4.
-    // YOUR CODE: load the part into shared memory, once; its largest value, and the sum of exp(x - largest) over it.
+extern "C" __global__ void __launch_bounds__(THREADS) cluster_reduce(const float* x, float* y, int rows, int cols)
+{
+    extern __shared__ float4 part[];  // of the next row
+    __shared__ float maxima[WARPS], sums[WARPS];
+    __shared__ float2 of_block[2];  // for even and odd rows: the part's largest value, and its sum of exp(x - largest)
+    cg::cluster_group cluster = cg::this_cluster();
+    int lane = threadIdx.x % 32;
+
+    // YOUR CODE: which part of each row is this block's? cols is a multiple of 4. Which rows are the cluster's?
+    // YOUR CODE: for each of its rows: wait until the part is there, take it into registers, fetch the next row's.
+    // YOUR CODE: the largest value of the part, and the sum of exp(x - largest) over it.
     // YOUR CODE: tell the other blocks of the cluster, and learn theirs. Who waits for whom, and when?
     // YOUR CODE: store the shares of the part; the row is not read again.
 }
