@@ -9,10 +9,14 @@ import pytest
 
 from grader.backends.gpu.checks import variants
 from grader.backends.gpu.reference import device_data
+from grader.backends.gpu.setup import ceiling_of
 from grader.catalog.courses import CourseExercise, built_in_course, resolve_reference
 from grader.catalog.exercises import load_catalog
 from grader.exercise import Array, Exercise, Values
-from grader.inputs import make_inputs
+from grader.gpus.detect import Gpu
+from grader.inputs import element_count, make_inputs
+from grader.launch import DeviceLimits
+from grader.timing.roofline import work_of
 
 TIMED = [entry for entry in load_catalog().exercises if entry.exercise.timed is not None]
 SPECIAL = 0.001
@@ -67,3 +71,29 @@ def test_without_timed_data_of_its_own_an_array_is_timed_on_those_of_its_cases()
     values = Values(low=2.0, high=3.0)
     assert Array("x", "float32", "n", values=values).timed_values == values
     assert Array("x", "float32", "n", values=values, timed=Values()).timed_values == Values()
+
+
+# ----------------------------------------------------------------------------------------------------------- warm sizes
+
+WARM = [entry for entry in TIMED if entry.exercise.target is not None and entry.exercise.target.warm]
+H200 = Gpu(0, "NVIDIA H200", (9, 0), 132, 1.98e9, 3.2e9, 6016, 60 << 20, 141 << 30, DeviceLimits())
+
+
+def test_some_exercises_are_timed_warm() -> None:
+    assert {"divergence", "bank_conflicts"} <= {entry.name for entry in WARM}
+
+
+@pytest.mark.parametrize("entry", WARM, ids=lambda entry: entry.name)
+def test_the_arrays_of_a_warm_size_fill_at_most_half_of_the_l2(entry: CourseExercise) -> None:
+    exercise = entry.exercise
+    assert exercise.timed is not None
+    sizes = [np.dtype(array.dtype).itemsize * element_count(array, exercise.timed) for array in exercise.arrays]
+    assert sum(sizes) <= H200.l2_bytes / 2
+
+
+@pytest.mark.parametrize("entry", WARM, ids=lambda entry: entry.name)
+def test_the_ceiling_of_a_warm_size_does_the_same_work(entry: CourseExercise) -> None:
+    assert entry.exercise.timed is not None
+    found = ceiling_of(entry, entry.exercise, entry.exercise.timed, H200)
+    assert found is not None
+    assert found[0].work == pytest.approx(work_of(entry.exercise, entry.exercise.timed), rel=0.05)

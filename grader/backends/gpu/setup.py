@@ -83,7 +83,7 @@ def prepare(
     assert size is not None
     script = parse_launches(program.source, file=program.name)
     plan = resolve_launches(script, exercise, size, gpu.limits, program)
-    ceiling, ceiling_file = (None if untimed else _ceiling_of(entry, exercise, size, gpu)) or (None, None)
+    ceiling, ceiling_file = (None if untimed else ceiling_of(entry, exercise, size, gpu)) or (None, None)
     checker = exercise.checker or exercise.oracle
     found = find(entry.course, "device", "CHECKS", checker)
     if found is None:
@@ -176,7 +176,7 @@ def sized(ceiling: Any, work_bytes: float, work_flops: float, sm_count: int) -> 
     )
 
 
-def _ceiling_of(entry: CourseExercise, exercise: Exercise, size: Size, gpu: Gpu) -> tuple[Sized, Path] | None:
+def ceiling_of(entry: CourseExercise, exercise: Exercise, size: Size, gpu: Gpu) -> tuple[Sized, Path] | None:
     """The target's ceiling at the timed size, and its file; None if it has none, or none with a kernel on the GPU."""
     if exercise.target is None or not exercise.target.ceiling:
         return None
