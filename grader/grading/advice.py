@@ -102,6 +102,15 @@ def is_given_kernel(request: Request) -> bool:
     return request.exercise.host and is_finished and _same(request, request.submission.path, stub)
 
 
+_LAUNCHED = re.compile(rb"^[ \t]*(?:/{2,}[ \t]*(?:launch|scratch|passes)|#[ \t]*define)\b.*+", re.MULTILINE)
+
+
+def has_given_launches(request: Request) -> bool:
+    """Whether launch lines and definitions are the stub's: then they are the solution's, too, and not at fault."""
+    own, given = _graded(request, request.submission.path), content_of(request.submission.stub)
+    return bool(own and given) and _LAUNCHED.findall(own or b"") == _LAUNCHED.findall(given or b"")
+
+
 def _plain_cause(request: Request, found: Diagnostic | None) -> str:
     """The next step for an exception of the host file whose message shows the cause; "" for others."""
     if found is None or not request.exercise.host or request.submission.host_file is None:

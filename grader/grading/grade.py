@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from grader.errors import SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
 from grader.gpus.models import in_words, simulable
 from grader.grading import judge
-from grader.grading.advice import content_of, is_given_kernel, is_untouched, next_step
+from grader.grading.advice import content_of, has_given_launches, is_given_kernel, is_untouched, next_step
 from grader.grading.records import BackendReport, CompiledSubmission, Request
 from grader.launch import LaunchScript, parse_launches, resolve_launches
 from grader.process.background import in_background
@@ -191,7 +191,7 @@ def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book:
         where = " on the simulator" if backend is request.services.simulator else " on the GPU"
     return Job(
         request.exercise, compiled, book, cases, backend, request.services.limits, timer,
-        large_case(exercise) if simulated else None, is_given_kernel(request),
+        large_case(exercise) if simulated else None, is_given_kernel(request), has_given_launches(request),
         tell=lambda words: request.tell(words + where),
     )  # fmt: skip
 

@@ -46,8 +46,8 @@ Timer = Callable[["Session"], Speed | None]
 class Job:
     """One submission on one backend. ``timer`` is called in the same session after all cases passed.
 
-    ``large`` is a case that is run last; ``given_kernel``: the `.cu` is the course's own; ``tell`` is called with the
-    next case.
+    ``large`` is a case that is run last; ``given_kernel``: the `.cu` is the course's own, ``given_launches``: its
+    launch lines are; ``tell`` is called with the next case.
     """
 
     exercise: Exercise
@@ -59,6 +59,7 @@ class Job:
     timer: Timer | None = None
     large: Case | None = None
     given_kernel: bool = False
+    given_launches: bool = False
     tell: Callable[[str], None] = lambda words: None
 
 
@@ -253,7 +254,8 @@ def _told(job: Job, ran: Ran) -> CaseOutcome:
     execution, failed = ran.execution, ran.wrong is not None or ran.word is not None
     explains = ran.wrong is not None or ran.word in MISREAD_SHOWS
     reads = misreads(job.exercise, job.compiled, ran.plan) if explains else ()
-    seen = Seen(SourceView(job.compiled.program.source), ran.plan, reads, job.exercise.host, job.given_kernel)
+    source = SourceView(job.compiled.program.source)
+    seen = Seen(source, ran.plan, reads, job.exercise.host, job.given_kernel, job.given_launches)
     found = [about_type(one, seen) for one in execution.diagnostics]
     found += [in_words(one, seen) for one in execution.findings]
     found += [in_words(note_on(reads), seen)] if reads else []

@@ -104,9 +104,9 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
         ("softmax_v1", "    sum = block_sum", "    if (threadIdx.x == 0)\n        sum = block_sum", "timeout",
          "faults.same_call_for_all", "block_sum waits at a barrier"),
         ("transpose_v1", "grid=(cdiv(rows, 32), cdiv(cols, 8))", "grid=(cdiv(cols, 32), cdiv(rows, 8))",
-         "wrong", "outputs.threads_that_end_before_the_matrix", "row 32 is the first that nobody wrote"),
+         "wrong", "outputs.threads_that_end_before_the_matrix", "column 32 is the first that nobody wrote"),
         ("transpose_v2", "grid=(cdiv(cols, TILE), cdiv(rows, TILE))", "grid=(cdiv(rows, TILE), cdiv(cols, TILE))",
-         "wrong", "outputs.threads_that_end_before_the_matrix", "2 × 1 blocks of 32 × 8 threads, and row 32"),
+         "wrong", "outputs.threads_that_end_before_the_matrix", "2 × 1 blocks of 32 × 8 threads, and column 32"),
         ("softmax_v1", "grid=rows", "grid=cdiv(rows, BLOCK)", "wrong",
          "outputs.threads_that_end_before_the_matrix", "starts 1 block"),
         ("transpose_v2", "#pragma unroll\n    for (int k = 0; k < TILE; k += STEP)\n        if (r + k",
@@ -125,6 +125,17 @@ def test_the_hint_names_the_cause(exercise: str, old: str, new: str, word: str, 
     first = verdict.diagnostics[0]
     assert (verdict.verdict, first.rule) == (word, rule), first
     assert says in verdict.next_step or says in first.hint, verdict.next_step
+
+
+def test_a_launch_that_is_given_is_not_blamed_for_tiles_that_go_elsewhere() -> None:
+    swapped = (
+        ("    c = blockIdx.x * TILE + threadIdx.y;", "    c = blockIdx.y * TILE + threadIdx.y;"),
+        ("    r = blockIdx.y * TILE + threadIdx.x;", "    r = blockIdx.x * TILE + threadIdx.x;"),
+    )
+    verdict = grade("transpose_v2", source=edited("transpose_v2", *swapped), backend="sim", seed=5)
+    first = verdict.diagnostics[0]
+    assert (verdict.verdict, first.rule) == ("wrong", ""), first
+    assert "(row 0, column 32) at rows=33, cols=1" in first.message  # a row of out has `rows` elements
 
 
 BOTH_LOAD = """{

@@ -13,7 +13,7 @@ EXERCISE = Exercise(
     ladder="transpose",
     arrays=(
         Array("x", "float32", "rows*cols", values=WIDE),
-        Array("out", "float32", "rows*cols", role="out"),
+        Array("out", "float32", "cols*rows", role="out"),  # a row of out is a column of x
     ),
     oracle="layout:transpose",
     # Squares hide an exchanged rows and cols, so nearly none is one; 36 x 68 is for loads of four floats.

@@ -86,7 +86,10 @@ def threads_that_end_before_the_matrix(found: Finding, seen: Seen) -> str:
     else:
         extents = f"{wide * across} threads along x and {high * down} along y"
         has = dict.fromkeys((wide * across, high * down), extents)
-        if seen.source.parts(1, END, "loop"):  # of a square tile: as many rows as the block has threads along x
+        in_tiles = seen.source.parts(1, END, "loop")
+        if in_tiles and seen.given_launches:
+            return ""
+        if in_tiles:  # of a square tile: as many rows as the block has threads along x
             tiles = f"{wide} × {high} blocks of {across} × {down} threads"
             has = {blocks * side: tiles for blocks, side in product((wide, high), (across, down)) if side > 1} | has
     number, name = (row, "row") if row else (column, "column")

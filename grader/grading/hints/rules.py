@@ -34,6 +34,7 @@ class Seen:
     misread: Sequence[Misread] = ()
     host: bool = False  # a host exercise: the error may be in the host file
     given_kernel: bool = False  # the kernel is given by the course, and right
+    given_launches: bool = False  # so are launch lines and definitions
 
 
 NOTHING_SEEN = Seen()
