@@ -1,4 +1,4 @@
-// hgemm_wgmma: C = A · B as Hopper wants it: TMA fetches, mbarriers tell who waits for whom, wgmma multiplies.
+// hgemm_wgmma_v3: C = A · B as Hopper wants it: TMA fetches, mbarriers tell who waits for whom, wgmma multiplies.
 //
 // All matrices are row-major; m, n and k are multiples of 16, and of no tile: what a copy reads outside of a matrix is
 // zero, and what it writes there is dropped.
@@ -9,7 +9,7 @@
 // tensor_map a_tiles = A: shape=(m, k) box=(BM, BK) swizzle=128
 // tensor_map b_tiles = B: shape=(k, n) box=(BK, BOX_N) swizzle=128
 // tensor_map c_tiles = C: shape=(m, n) box=(64, OUT_N) swizzle=128
-// launch hgemm_wgmma(a_tiles, b_tiles, c_tiles, m, n, k): grid=min(sm_count, cdiv(m, BM) * cdiv(n, BN)) block=384 shared=SHARED_BYTES
+// launch hgemm_wgmma_v3(a_tiles, b_tiles, c_tiles, m, n, k): grid=min(sm_count, cdiv(m, BM) * cdiv(n, BN)) block=384 shared=SHARED_BYTES
 
 #include <cuda.h>  // CUtensorMap
 
@@ -197,7 +197,7 @@ __device__ __forceinline__ void store(unsigned buffers, const CUtensorMap* map, 
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-hgemm_wgmma(const __grid_constant__ CUtensorMap a_tiles, const __grid_constant__ CUtensorMap b_tiles,
+hgemm_wgmma_v3(const __grid_constant__ CUtensorMap a_tiles, const __grid_constant__ CUtensorMap b_tiles,
             const __grid_constant__ CUtensorMap c_tiles, int m, int n, int k)
 {
     // The swizzle goes by address and repeats every 1024 bytes: the tiles must begin on such a boundary.

@@ -1,13 +1,13 @@
 // expect: gpu=slow
 // Right, but with ordinary multiply-adds: neither TMA nor the tensor cores have anything to do.
 
-// launch hgemm_wgmma(A, B, C, m, n, k): grid=(n / TILE, m / TILE) block=(TILE, TILE)
+// launch hgemm_wgmma_v3(A, B, C, m, n, k): grid=(n / TILE, m / TILE) block=(TILE, TILE)
 
 #include <cuda_fp16.h>
 
 #define TILE 16
 
-extern "C" __global__ void hgemm_wgmma(const half* A, const half* B, float* C, int m, int n, int k)
+extern "C" __global__ void hgemm_wgmma_v3(const half* A, const half* B, float* C, int m, int n, int k)
 {
     __shared__ half a[TILE][TILE], b[TILE][TILE];
     int row = blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
