@@ -1,4 +1,4 @@
-// hgemm_wgmma_v3: C = A · B as Hopper wants it: TMA fetches, mbarriers tell who waits for whom, wgmma multiplies.
+// hgemm_wgmma_v3: C = A · B with blocks that stay: they take tile after tile, and write one while the next is fetched.
 //
 // All matrices are row-major; m, n and k are multiples of 16, and of no tile: what a copy reads outside of a matrix is
 // zero, and what it writes there is dropped.
@@ -152,6 +152,17 @@ __device__ __forceinline__ void wgmma(float (&d)[BN / 2], unsigned long long a, 
         : "l"(a), "l"(b), "r"(add));
 }
 
+// Starts the products of one stage, 64 steps of k, as one group. 16 steps are 32 bytes of A's rows, and 16 rows of B.
+// The first product of a tile, at step 0, does not add.
+__device__ __forceinline__ void multiply(float (&d)[BN / 2], unsigned a, unsigned b, int step)
+{
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < BK / 16; ++i)
+        wgmma(d, descriptor(a + 32 * i, 0, 1024), descriptor(b + 2048 * i, BOX_BYTES, 1024), step + i);
+    wgmma_commit();
+}
+
 // ------------------------------------------------------------------------------------------------------------- the tiles
 
 // The first row and column of a tile. The blocks that run at the same time take GROUP rows of tiles, column by column: a
@@ -224,7 +235,7 @@ hgemm_wgmma_v3(const __grid_constant__ CUtensorMap a_tiles, const __grid_constan
 
     int tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
     int steps = (k + BK - 1) / BK;
-    int stage = 0, row, col;
+    int stage = 0, row = 0, col = 0;
 
     if (warpgroup == 0) {
         // Starting copies takes few registers: the consumers get what is left over.
@@ -257,11 +268,7 @@ hgemm_wgmma_v3(const __grid_constant__ CUtensorMap a_tiles, const __grid_constan
                 unsigned a = stages + stage * STAGE_BYTES + 64 * BK * 2 * (warpgroup - 1);
                 unsigned b = stages + stage * STAGE_BYTES + A_BYTES;
                 barrier_wait(full + 8 * stage, parity);
-                wgmma_fence();
-#pragma unroll
-                for (int i = 0; i < BK / 16; ++i)  // 16 steps of k are 32 bytes of A's rows, and 16 rows of B
-                    wgmma(d, descriptor(a + 32 * i, 0, 1024), descriptor(b + 2048 * i, BOX_BYTES, 1024), step + i);
-                wgmma_commit();
+                multiply(d, a, b, step);
 
                 // This step's group may go on while the next one is started. The step before is done: its stage is
                 // empty. One lane says so for its warp.

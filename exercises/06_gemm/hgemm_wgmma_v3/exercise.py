@@ -1,4 +1,4 @@
-from grader import AlsoTimed, Array, Exercise, Target, Tolerance, Values, Work
+from grader import AlsoTimed, Array, Exercise, Large, Target, Tolerance, Values, Work
 
 # Small integers that are mostly positive: the products' mean is 64, so the sums grow like 64·k. Up to k = 4096 they
 # stay below 400 · 4096 < 2^24, where floats are exact in any order of summation. From k = 80 on they pass 2048, where
@@ -9,9 +9,9 @@ EXERCISE = Exercise(
     name="hgemm_wgmma_v3",
     order=619,
     ladder="hgemm",
-    idea="Hopper: TMA fetches, mbarriers order, wgmma multiplies",
-    minutes=180,
-    after=("hgemm_mma", "tma_copy"),
+    idea="blocks that stay: registers follow the work, C is written while the next tile comes",
+    minutes=120,
+    after=("hgemm_wgmma_v2",),
     paths=("gemm",),
     arrays=(
         Array("A", "float16", "m*k", values=GROWING),
@@ -31,8 +31,12 @@ EXERCISE = Exercise(
     ),
     secret={"m": (16, 160, 16), "n": (16, 160, 16), "k": (16, 256, 16)},
     simulated={"m": 256, "n": 256, "k": 256},
+    large=Large({"m": 4_194_000, "n": 640, "k": 640}, period={"m": 31}),
     timed={"m": 4096, "n": 4096, "k": 4096},
-    also_timed=(AlsoTimed({"m": 8192, "n": 2048, "k": 4096}),),
+    also_timed=(
+        AlsoTimed({"m": 8192, "n": 2048, "k": 4096}),
+        AlsoTimed({"m": 8192, "n": 8192, "k": 8192}),
+    ),
     work=Work(bytes="2*m*k + 2*k*n + 4*m*n", flops="2*m*n*k"),
     target=Target(
         unit="fp16_tensor",

@@ -1,4 +1,4 @@
-// hgemm_wgmma_v3: C = A · B as Hopper wants it: TMA fetches, mbarriers tell who waits for whom, wgmma multiplies.
+// hgemm_wgmma_v3: C = A · B with blocks that stay: they take tile after tile, and write one while the next is fetched.
 //
 // All matrices are row-major; m, n and k are multiples of 16, and of no tile: what a copy reads outside of a matrix is
 // zero, and what it writes there is dropped.
@@ -100,7 +100,8 @@ __device__ void store_wait()
 __device__ unsigned long long descriptor(unsigned address, unsigned leading, unsigned stride)
 {
     unsigned long long in_16_bytes = (address & 0x3FFFF) >> 4;
-    // YOUR CODE: `leading` in bits 16 to 29, `stride` in bits 32 to 45, both in units of 16 bytes
+    in_16_bytes |= (unsigned long long)(leading >> 4) << 16;
+    in_16_bytes |= (unsigned long long)(stride >> 4) << 32;
     return in_16_bytes | 1ull << 62;  // swizzle of 128 bytes
 }
 
@@ -151,6 +152,17 @@ __device__ __forceinline__ void wgmma(float (&d)[BN / 2], unsigned long long a, 
         : "l"(a), "l"(b), "r"(add));
 }
 
+// Starts the products of one stage, 64 steps of k, as one group. 16 steps are 32 bytes of A's rows, and 16 rows of B.
+// The first product of a tile, at step 0, does not add.
+__device__ __forceinline__ void multiply(float (&d)[BN / 2], unsigned a, unsigned b, int step)
+{
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < BK / 16; ++i)
+        wgmma(d, descriptor(a + 32 * i, 0, 1024), descriptor(b + 2048 * i, BOX_BYTES, 1024), step + i);
+    wgmma_commit();
+}
+
 // ------------------------------------------------------------------------------------------------------------- the tiles
 
 // The first row and column of a tile. The blocks that run at the same time take GROUP rows of tiles, column by column: a
@@ -173,9 +185,8 @@ __device__ __forceinline__ void store(unsigned buffers, const CUtensorMap* map, 
 #pragma unroll
     for (int part = 0; part < BN / OUT_N; ++part) {
         unsigned buffer = buffers + part % 2 * OUT_BYTES;
-        if (leader)
-            store_wait<1>();  // the copy before last has read this buffer
-        asm volatile("bar.sync %0, 128;" ::"r"(consumer) : "memory");
+        // YOUR CODE: when may this buffer be written? The leader waits for TMA, and the 128 threads for the leader:
+        // YOUR CODE: `bar.sync` with the number of the consumer is a barrier for its threads alone
 
         // Of every 8 columns a lane has 2 neighbours, in row lane / 4 of its warp's 16 rows and 8 rows below. The map
         // says that the buffer is swizzled: piece p of 16 bytes of row r lies at place p ^ r % 8.
@@ -183,16 +194,11 @@ __device__ __forceinline__ void store(unsigned buffers, const CUtensorMap* map, 
         for (int i = 0; i < OUT_N / 4; ++i) {
             int r = 16 * warp + 8 * (i % 2) + lane / 4;
             int piece = i / 2 * 2 + lane % 4 / 2;
-            unsigned to = buffer + 128 * r + 16 * (piece ^ r % 8) + 8 * (lane % 2);
-            const float* two = d + part * (OUT_N / 2) + 2 * i;
-            asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(two[0]), "f"(two[1]) : "memory");
+            // YOUR CODE: d[part * (OUT_N / 2) + 2 * i] and the next one to their place in the buffer, by `st.shared.v2.f32`
         }
 
-        // Every thread lets TMA see what it has written; then one starts the copy.
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        asm volatile("bar.sync %0, 128;" ::"r"(consumer) : "memory");
-        if (leader)
-            store_box(buffer, map, row, col + part * OUT_N);
+        // YOUR CODE: every thread lets TMA see what it has written (`fence.proxy.async.shared::cta`)
+        // YOUR CODE: when all have, the leader starts the copy
     }
 }
 
@@ -223,46 +229,53 @@ hgemm_wgmma_v3(const __grid_constant__ CUtensorMap a_tiles, const __grid_constan
 
     int tile_rows = (m + BM - 1) / BM, tile_cols = (n + BN - 1) / BN;
     int steps = (k + BK - 1) / BK;
-    int stage = 0, row, col;
+    int stage = 0, row = 0, col = 0;
 
     if (warpgroup == 0) {
-        // Starting copies takes few registers: the consumers get what is left over.
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        // YOUR CODE: give registers back, all but 40 of each thread: `setmaxnreg.dec.sync.aligned.u32`
         int parity = 1;  // the first time round, all stages are empty
         if (threadIdx.x == 0) {
-            for (int tile = blockIdx.x; tile < tile_rows * tile_cols; tile += gridDim.x) {
-                place(tile, tile_rows, tile_cols, row, col);
+            // YOUR CODE: this for each tile of this block, not only for the one at row 0, column 0
                 for (int step = 0; step < steps; ++step) {
-                    // YOUR CODE: wait until stage `stage` is empty; announce the bytes that will arrive in it
-                    // YOUR CODE: start the copies: one box of A, four boxes of B
+                    unsigned a = stages + stage * STAGE_BYTES, b = a + A_BYTES, arrived = full + 8 * stage;
+                    barrier_wait(empty + 8 * stage, parity);
+                    barrier_expect(arrived, STAGE_BYTES);
+                    load_box(a, &a_tiles, row, step * BK, arrived);
+                    for (int i = 0; i < BN / BOX_N; ++i)
+                        load_box(b + i * BOX_BYTES, &b_tiles, step * BK, col + i * BOX_N, arrived);
                     stage = (stage + 1) % STAGES;
                     parity ^= stage == 0;
                 }
-            }
         }
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        // YOUR CODE: take what the producer has given back, up to a multiple of 8: `setmaxnreg.inc.sync.aligned.u32`
         float d[BN / 2];  // 64 × 256 sums, over 128 threads
         int parity = 0;
-        for (int tile = blockIdx.x; tile < tile_rows * tile_cols; tile += gridDim.x) {
-            place(tile, tile_rows, tile_cols, row, col);
+        // YOUR CODE: this for the same tiles in the same order
             row += 64 * (warpgroup - 1);
             int before = 0;
             for (int step = 0; step < steps; ++step) {
-                // YOUR CODE: wait until the stage is full; start four wgmmas, 16 steps of k each, as one group
-                // YOUR CODE: wait until at most that group still runs; tell the producer that the stage before is empty
+                unsigned a = stages + stage * STAGE_BYTES + 64 * BK * 2 * (warpgroup - 1);
+                unsigned b = stages + stage * STAGE_BYTES + A_BYTES;
+                barrier_wait(full + 8 * stage, parity);
+                multiply(d, a, b, step);
+
+                // This step's group may go on while the next one is started. The step before is done: its stage is
+                // empty. One lane says so for its warp.
+                wgmma_wait<1>();
+                if (step > 0 && lane == 0)
+                    barrier_arrive(empty + 8 * before);
                 before = stage;
                 stage = (stage + 1) % STAGES;
                 parity ^= stage == 0;
             }
-            // YOUR CODE: wait for the last group
+            wgmma_wait<0>();
             settle(d);
             if (lane == 0)
                 barrier_arrive(empty + 8 * before);
 
             // The producer does not wait for this: the next tile's first stages are filled in the meantime.
             store(stages + STAGES * STAGE_BYTES + 2 * OUT_BYTES * (warpgroup - 1), &c_tiles, d, row, col);
-        }
-        store_wait<0>();  // shared memory has to last until TMA has read it; only leaders have copies
+        // YOUR CODE: shared memory has to last until TMA has read it
     }
 }
