@@ -9,7 +9,7 @@
 // tensor_map a_tiles = A: shape=(m, k) box=(BM, BK) swizzle=128
 // tensor_map b_tiles = B: shape=(k, n) box=(BK, BOX_N) swizzle=128
 // tensor_map c_tiles = C: shape=(m, n) box=(64, OUT_N) swizzle=128
-// launch hgemm_wgmma_v3(a_tiles, b_tiles, c_tiles, m, n, k): grid=min(sm_count, cdiv(m, BM) * cdiv(n, BN)) block=384 shared=SHARED_BYTES
+// launch hgemm_wgmma_v3(a_tiles, b_tiles, c_tiles, m, n, k): grid=cdiv(cdiv(m, BM) * cdiv(n, BN), cdiv(cdiv(m, BM) * cdiv(n, BN), sm_count)) block=384 shared=SHARED_BYTES
 
 #include <cuda.h>  // CUtensorMap
 
