@@ -221,18 +221,19 @@ def combined(counter: str, counted: Sequence[Mapping[str, float]]) -> float:
 
 
 def _worst_line(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str | None, int | None, float | None]:
-    """Kernel, line and value of the worst line: the lowest one for an "at least", else the highest."""
-    lines = [
-        (line.counters[expect.counter], line.line, launch.kernel)
-        for launch in launches
-        for line in launch.lines
-        if line.line > 0 and math.isfinite(line.counters.get(expect.counter, math.nan))
-    ]
+    """Kernel, line and value of the worst line: the one that is furthest from the limit, by all its accesses."""
+    known, limit = KERNEL_COUNTERS.get(expect.counter), expect.at_least
+    lines = []
+    for launch in launches:
+        for line in launch.lines:
+            value = line.counters.get(expect.counter, math.nan)
+            if line.line > 0 and math.isfinite(value):
+                accesses = line.counters.get(known.over, 0.0) if known else 0.0  # of a ratio, which is their mean
+                lost = (value if limit is None else limit - value) * (accesses or 1.0)
+                lines.append((lost, launch.kernel, line.line, value))
     if not lines:
         return launches[0].kernel if launches else None, None, None
-    pick = min if expect.at_least is not None else max
-    value, line, kernel = pick(lines, key=lambda found: found[0])
-    return kernel, line, value
+    return max(lines, key=lambda found: found[0])[1:]
 
 
 # ------------------------------------------------------------------------------------------------------------- words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
@@ -31,7 +32,7 @@ def right_words(verdict: Verdict, right: str = "") -> str:
     """The number of cases of a pass, and the largest of them; "" for other verdicts."""
     if not verdict.passed or not verdict.cases:
         return ""
-    largest = max(verdict.cases, key=lambda case: sum(case.size.values()))
+    largest = max(verdict.cases, key=lambda case: math.prod(case.size.values()))
     return f"{counted(len(verdict.cases), 'case')}{right}, the largest with {size_words(largest.size)}"
 
 

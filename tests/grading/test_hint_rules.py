@@ -477,7 +477,8 @@ races.writes_of_blocks
 
 races.same_index_twice
     race on shared part[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
-    → two threads compute the same index: give each an element of its own, or let only one of them store there
+    → two threads come to the same index: give each an element of its own, let only one of them store there, or
+      look at the condition: is it about the element that this line stores?
 
 races.one_line_in_shared
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:4, no barrier between

@@ -381,7 +381,8 @@ table(
      "blocks run in any order: let only one of them store to the element; where each has a part of the result, use an "
      "atomic, or a second launch"),
     ("same_index_twice", "race", "one_index", race("one_index", access("write", 49, 4), access("write", 5, 4)),
-     "two threads compute the same index: give each an element of its own, or let only one of them store there"),
+     "two threads come to the same index: give each an element of its own, let only one of them store there, or look "
+     "at the condition: is it about the element that this line stores?"),
     ("one_line_in_shared", "race", "one_line several_readers", race("one_line", *_SAME_LINE),
      "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd",
      lambda found: found.space == "shared"),
