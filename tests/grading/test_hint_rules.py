@@ -505,7 +505,7 @@ races.grid_sync_or_barrier
 
 races.barrier_of_the_block
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
-    → put a __syncthreads() between the two accesses
+    → put a __syncthreads() between the two accesses; if they stand in a loop, one between its rounds, too
 
 races.within_one_launch
     race on x[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between

@@ -399,7 +399,8 @@ table(
      "put a grid.sync() between the two accesses, or a __syncthreads() if other blocks never touch them",
      lambda found: found.facts.get("grid_sync")),
     ("barrier_of_the_block", "race", "", race("within_block", *_WRITE_READ),
-     "put a __syncthreads() between the two accesses", lambda found: found.space == "shared" or _has("copy", found)),
+     "put a __syncthreads() between the two accesses; if they stand in a loop, one between its rounds, too",
+     lambda found: found.space == "shared" or _has("copy", found)),
     # Shared memory belongs to one block; a race in global memory is likely to be with other blocks as well.
     ("within_one_launch", "race", "", race("within_block", *_WRITE_READ, space="global"),
      "if no other block touches these elements, put a __syncthreads() between the two accesses; else write to another "
