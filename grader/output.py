@@ -48,12 +48,25 @@ def print_text(text: str) -> None:
 
 
 def print_line(text: str, *, to_stderr: bool = False) -> None:
-    """Write one message; control characters (in a path or a name) are made visible."""
+    """Write one message; control characters (in a path or a name) are made visible.
+
+    On a terminal the lines of standard error are wrapped; elsewhere they stay whole, so that programs can search them.
+    """
     from grader.text import safe, to_ascii
 
     stream = sys.stderr if to_stderr else sys.stdout
     shown = safe(text, lines=True)
+    if to_stderr and stream.isatty():
+        shown = "\n".join(map(_wrapped_line, shown.split("\n")))
     _write(stream, (shown if _unicode(stream) else to_ascii(shown)) + "\n")
+
+
+def _wrapped_line(line: str) -> str:
+    """A line of a message; what does not fit stands below its first word, or below what follows ``grade:``."""
+    import re
+
+    start = len(line) - len(re.sub(r"^(grade:)?\s*", "", line))
+    return line[:start] + wrapped(line[start:], width=screen().width - start).replace("\n", "\n" + " " * start)
 
 
 @cache

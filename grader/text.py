@@ -60,9 +60,24 @@ def to_ascii(text: str) -> str:
 
 def rate(value: float, unit: str) -> str:
     """Return e.g. ``3.41 TB/s``; ``value`` is in ``unit`` (``B``, ``FLOP``, ``OP`` or ``launch``) per second."""
-    scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= s), (1.0, ""))
+    scale, prefix = _scale(value)
     per_s = f"{prefix} launches".strip() if unit == "launch" else f"{prefix}{unit}"
     return f"{value / scale:.3g} {per_s}/s"
+
+
+def amount(value: float, unit: str) -> str:
+    """Return e.g. ``268 MFLOP``; ``value`` is in ``unit`` (``B`` or ``FLOP``)."""
+    scale, prefix = _scale(value)
+    return f"{figure(value / scale)} {prefix}{unit}"
+
+
+def _scale(value: float) -> tuple[float, str]:
+    return next(((scale, prefix) for scale, prefix in _PREFIXES if abs(value) >= scale), (1.0, ""))
+
+
+def figure(value: float) -> str:
+    """Return e.g. ``0.25``, ``20.6`` or ``1 365``: three significant digits, or an integer, and never an exponent."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}".replace(",", " ")
 
 
 def duration(seconds: float) -> str:

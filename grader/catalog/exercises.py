@@ -32,8 +32,12 @@ class Catalog:
     broken: tuple[Broken, ...] = ()
 
     def ladder(self, entry: CourseExercise) -> tuple[CourseExercise, ...]:
-        """All steps of the exercise's ladder, in order; the exercise alone if it is in no ladder."""
-        return tuple(other for other in self.exercises if other is entry or same_ladder(entry, other))
+        """All steps of the exercise's ladder, in order; the exercise alone if it is in no ladder.
+
+        A variant's is that of the exercise itself: its own files are in a course of the cache.
+        """
+        own = next((other for other in self.exercises if other.name == entry.name), entry)
+        return tuple(other for other in self.exercises if other is own or same_ladder(own, other))
 
     def find(self, text: str) -> CourseExercise:
         """The exercise for ``text``: its name, its number, or a unique part of its name.

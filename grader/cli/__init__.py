@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_closed_streams()
     collect_rarely()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with _ctrl_c_ends_at_once(), _no_other_way_out():
+    with ctrl_c_ends_at_once(), _no_other_way_out():
         return guarded(lambda: _run(words), as_json="--json" in words)
 
 
@@ -44,7 +44,7 @@ def _run(words: list[str]) -> int:
 
 
 @contextmanager
-def _ctrl_c_ends_at_once() -> Iterator[None]:
+def ctrl_c_ends_at_once(message: str = "grade: interrupted") -> Iterator[None]:
     """End the process on Ctrl-C with one line.
 
     An exception instead could arrive in the middle of an import that another thread waits for. The kernel ends the
@@ -55,7 +55,7 @@ def _ctrl_c_ends_at_once() -> Iterator[None]:
         return
 
     def interrupted(number: int, frame: object) -> NoReturn:
-        os.write(2, (b"\n" if os.isatty(2) else b"") + b"grade: interrupted\n")
+        os.write(2, (b"\n" if os.isatty(2) else b"") + message.encode("utf-8", "backslashreplace") + b"\n")
         os._exit(INTERRUPTED)
 
     before = signal.signal(signal.SIGINT, interrupted)
@@ -124,23 +124,33 @@ def _as_warpgrade_error(error: Exception) -> WarpgradeError:
     if isinstance(error, WarpgradeError):
         return error
     if isinstance(error, click.ClickException):
-        message = error.format_message().rstrip(".")
-        return UsageError(message[:1].lower() + message[1:], code="usage", hint=_usage_hint(error))
+        return UsageError(_in_words(error.format_message()), code="usage", hint=_usage_hint(error))
     return as_fault(error)
 
 
+def _in_words(message: str) -> str:
+    """Click's message without its names of types: "'abc' is not a number"."""
+    import re
+
+    kinds = {"float": "a number", "integer": "a whole number"}
+    message = re.sub(r"is not a valid (float|integer)( range)?\b", lambda kind: f"is not {kinds[kind[1]]}", message)
+    return message[:1].lower() + message[1:].rstrip(".")
+
+
 def _usage_hint(error: click.ClickException) -> str:
-    """Where to look: at the list of exercises if the name is missing, else at the help of the group's command."""
+    """Where to look: at the list of exercises if the name is missing, else at the command's help."""
     import click
 
-    context = getattr(error, "ctx", None)
-    if context is not None and context.command_path.count(" ") > 1:
-        return f"`{context.command_path} --help` shows its options"
+    from grader.cli.routing import DEFAULT
+
     if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name in ("name", "names"):
         words = error.ctx.command_path.split() if error.ctx else []
         if len(words) == 2:  # not `grade dev new`
             typed = " ".join(dict.fromkeys(words))  # the grading command's own path is `grade grade`
             return f"`grade list` shows the names; for example `{typed} vector_add`"
+    context = getattr(error, "ctx", None)
+    if context is not None and context.command_path.count(" ") and context.info_name != DEFAULT:
+        return f"`{context.command_path} --help` shows its options"
     return "`grade --help` shows all commands and options"
 
 

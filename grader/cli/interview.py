@@ -20,8 +20,9 @@ from grader.errors import UsageError
 from grader.frozen import dataclass
 from grader.output import print_text, say
 from grader.practice.history import gradable_here, key_of, passed_names
-from grader.practice.interview import MAX_BYTES, Interview, interview_in, interview_text
-from grader.render.interview import changes_text
+from grader.practice.interview import CODE_SHARE, MAX_BYTES, Interview, interview_in, interview_text
+from grader.render.interview import changes_text, clock, minutes_of
+from grader.text import minutes_words
 from grader.verdict import SEED_BITS
 
 MINUTES = 45.0
@@ -46,7 +47,7 @@ def interview(
     if of_a_file is not None:
         file, session = of_a_file, read_session(of_a_file)
     else:
-        choice = chosen(catalog, target, path, Random(randbits(SEED_BITS)))
+        choice = chosen(catalog, target, path, Random(randbits(SEED_BITS)), minutes or MINUTES)
         entry = choice.entry
         session = Interview(
             entry.name, key_of(entry)[2], minutes or MINUTES, randbits(SEED_BITS), choice.variant,
@@ -70,11 +71,14 @@ class Choice:
     note: str = ""
 
 
-def chosen(catalog: Catalog, target: str | None, path: str | None, draw: Random) -> Choice:
-    """The exercise for an interview. Raises UsageError.
+def chosen(
+    catalog: Catalog, target: str | None, path: str | None, draw: Random, minutes: float = MINUTES
+) -> Choice:  # fmt: skip
+    """The exercise for an interview of so many minutes. Raises UsageError.
 
     ``target`` is an exercise, a ladder, or a chapter's number; without it, any exercise of the path or of the course.
-    Of several, one that this machine can grade and that was not passed before, else a variant of one that was.
+    Of several, one that this machine can grade and that was not passed before, else a variant of one that was; among
+    these one for which the time for the code is enough, else the shortest.
     """
     if target is None:
         among = find_path(catalog, path).exercises if path else catalog.exercises
@@ -87,14 +91,33 @@ def chosen(catalog: Catalog, target: str | None, path: str | None, draw: Random)
         raise UsageError("this machine can grade none of these exercises", code="unsupported", hint="name another one")
     passed = passed_names(here)
     if new := [entry for entry in here if entry.name not in passed]:
-        return Choice(draw.choice(new))
+        entry = draw.choice(in_time(new, minutes))
+        return Choice(entry, note=_more_time(entry, minutes))
     if varied := [entry for entry in here if entry.exercise.variants]:
-        entry = draw.choice(varied)
-        return Choice(
-            entry, draw.choice(entry.exercise.variants).name, "It is a variant of an exercise that you have passed."
-        )
-    entry = draw.choice(here)
-    return Choice(entry, note=f"You have passed {entry.name} before.")
+        entry = draw.choice(in_time(varied, minutes))
+        variant = draw.choice(entry.exercise.variants).name
+        note = f"It is a variant of an exercise that you have passed. {_more_time(entry, minutes)}"
+        return Choice(entry, variant, note.rstrip())
+    entry = draw.choice(in_time(here, minutes))
+    return Choice(entry, note=f"You have passed {entry.name} before. {_more_time(entry, minutes)}".rstrip())
+
+
+def in_time(entries: Sequence[CourseExercise], minutes: float) -> Sequence[CourseExercise]:
+    """Those that take no longer than an interview of ``minutes`` gives for the code, else those that take the least."""
+    takes = [entry.exercise.minutes or 0 for entry in entries]
+    most = max(minutes * CODE_SHARE, min(takes))
+    return [entry for entry, needs in zip(entries, takes, strict=True) if needs <= most]
+
+
+def _more_time(entry: CourseExercise, minutes: float) -> str:
+    """A remark on an exercise that usually takes longer, else ""."""
+    needs, has = entry.exercise.minutes or 0, minutes * CODE_SHARE
+    if needs <= has:
+        return ""
+    return (
+        f"{entry.name} takes about {minutes_words(needs)} as an exercise, and you have {clock(60 * has)} for the code: "
+        "a part of it is a result, too."
+    )
 
 
 def _prepare(file: Path, session: Interview) -> int:
@@ -108,7 +131,7 @@ def _prepare(file: Path, session: Interview) -> int:
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}", code="cannot_write") from None
     say(
-        f"{file} is an interview of {session.minutes:g} minutes about {session.exercise}. Send it to the candidate: "
+        f"{file} is an interview of {minutes_of(session)} about {session.exercise}. Send it to the candidate: "
         f"`grade interview {file.name}` begins it. `grade interview --review FILE` shows you what they send back."
     )
     return 0
@@ -120,7 +143,7 @@ def _review(session: Interview, catalog: Catalog, *, no_color: bool) -> int:
     print_report(session, entry, no_color=no_color)
     if session.attempts:
         print_text("\n" + changes_text(session))
-    if session.prepared:
+    if session.prepared and session.started:
         say("The file was in the candidate's hands: to be sure of a verdict, grade the code yourself.")
     return 0
 

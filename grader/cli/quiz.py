@@ -84,8 +84,8 @@ def _with_answer(heading: str, question: Question) -> str:
 
 def not_a_number(question: NumericQuestion) -> str:
     """What to say to an answer that cannot be read."""
-    unit = f" in {question.unit}" if question.unit else ""
-    return f"That is not a number{unit}. For example 12, 12.5, 3/4, 2^20 or 1e6"
+    unit = f"; the unit is {question.unit}" if question.unit else ""
+    return f"That is not a number. Type for example 12, 12.5, 3/4, 2^20 or 1e6{unit}."
 
 
 class Leaving(Exception):
@@ -137,7 +137,7 @@ class Conversation:
             right = question.is_right(typed)
             if right is not None:
                 return right
-            say(f"{not_a_number(question)}; Enter alone shows the answer.")
+            say(f"{not_a_number(question)} Enter alone shows the answer.")
         return None
 
     def _question(self, question: Question) -> Grade:

@@ -11,38 +11,50 @@ from __future__ import annotations
 import select
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import Catalog
 from grader.catalog.statements import task_in
 from grader.catalog.variants import entry_with
+from grader.cli import ctrl_c_ends_at_once
 from grader.cli.course import files_of, shown_statement, to_edit
 from grader.cli.quiz import not_a_number
-from grader.errors import UsageError
+from grader.errors import UsageError, WarpgradeError
 from grader.frozen import dataclass
+from grader.gpus.models import simulable
 from grader.output import print_line, print_text, say, screen
 from grader.practice.follow_up import FollowUp, follow_ups
 from grader.practice.history import hints_seen
 from grader.practice.interview import Answer, Interview, attempt_of, interview_text
 from grader.practice.questions import generators_of, questions_of
-from grader.render.interview import clock, interview_report
-from grader.text import listed
+from grader.render.interview import clock, interview_report, minutes_of
+from grader.simt.occupancy import SIMULATED
+from grader.text import listed, safe
 from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from grader.compile.ptxas import Resources
 
 KEYS = """
   Enter  grade your file
   s      show the task again
-  d      done: go on to the questions
+  d      done: go on to the questions; what was not graded yet is graded
   q      leave; go on with `grade interview {file}`
   ?      this list"""
 
-Graded = Callable[[CourseExercise, Path, int], Verdict]
-"""Grades a file with a seed."""
+NO_ANSWER, LEAVE = "-", "q"  # instead of an answer
+WITHOUT_ANSWER = f"`{NO_ANSWER}` leaves a question out, `{LEAVE}` leaves the interview."
+
+OWN_VIEW = "\nYour answer: 1 missed it, 2 had a part of it, 3 had it > "
+
+Graded = Callable[[CourseExercise, Path, int], tuple[Verdict, "Mapping[str, Resources]"]]
+"""Grades a file with a seed: its verdict, and the resources of its kernels, {} if they are not known."""
 
 
 class TimeOver(Exception):
@@ -54,6 +66,9 @@ class Keyboard(Protocol):
 
     def line(self, prompt: str, seconds: float) -> str | None:
         """The next line; None at the end of the input. Raises TimeOver after ``seconds`` without one."""
+
+    def forget(self) -> None:
+        """Throw away what was typed before it was asked for: it is no answer to the next question."""
 
 
 class TypedLines:
@@ -67,20 +82,40 @@ class TypedLines:
         text = sys.stdin.readline()
         return text.rstrip("\n") if text else None
 
+    def forget(self) -> None:
+        if sys.stdin.isatty():
+            import termios
+
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
 
 def graded_by(backend: str, device: int) -> Graded:
     """How an attempt is graded."""
 
-    def graded(entry: CourseExercise, path: Path, seed: int) -> Verdict:
+    def graded(entry: CourseExercise, path: Path, seed: int) -> tuple[Verdict, Mapping[str, Resources]]:
         from grader.grading.grade import grade
         from grader.grading.services import Hardware, Task
         from grader.output import waiting
 
         request = Hardware.found(backend, device).request(Task(entry, path), seed=seed)
         with waiting(entry.name) as show_step:
-            return grade(replace(request, tell=show_step))
+            verdict = grade(replace(request, tell=show_step))
+            return verdict, resources_of(entry, path) if verdict.launches else {}
 
     return graded
+
+
+def resources_of(entry: CourseExercise, path: Path) -> Mapping[str, Resources]:
+    """What ptxas says of each kernel of a file; {} if it cannot be compiled or assembled here."""
+    from grader.compile import assembly, compile_source, read_submission
+
+    needs = entry.exercise.requires
+    target = SIMULATED if simulable(needs) else needs
+    try:
+        program = compile_source(read_submission(path), path.name, target=target, headers=entry.header_texts)
+        return assembly(program, target).resources
+    except WarpgradeError:
+        return {}
 
 
 def print_report(session: Interview, entry: CourseExercise | None, *, no_color: bool) -> None:
@@ -107,11 +142,11 @@ class Sitting:
         grade_one: Graded, *, no_color: bool = False,
     ) -> None:  # fmt: skip
         self.catalog, self.session, self.file, self.keyboard, self.now = catalog, session, file, keyboard, now
-        plain = catalog.find(session.exercise)
-        self.entry = entry_with(plain, session.variant) if session.variant else plain
+        self.plain = catalog.find(session.exercise)
+        self.entry = entry_with(self.plain, session.variant) if session.variant else self.plain
         self.grade_one, self.no_color = grade_one, no_color
         self.folder = file.with_suffix("")
-        self._hints_before = hints_seen(self.entry)
+        self._hints_before = hints_seen(self.plain)
 
     @property
     def at_s(self) -> float:
@@ -127,13 +162,14 @@ class Sitting:
         if self.session.ended:
             say("This interview is over. Its report:")
             return self._report()
-        self._open()
-        if (self.session.code_ended_s is None and not self._code()) or not self._questions():
-            say(f"The clock runs on: `grade interview {self.file}` goes on with it.")
-            return 1
-        self._keep(
-            replace(self.session, ended=self._time(), hints_read=max(0, hints_seen(self.entry) - self._hints_before))
-        )
+        goes_on = f"The clock runs on: `grade interview {self.file}` goes on with it."
+        with ctrl_c_ends_at_once(f"grade: interrupted. {safe(goes_on)}"):
+            self._open()
+            if (self.session.code_ended_s is None and not self._code()) or not self._questions():
+                say(goes_on)
+                return 1
+        hints_read = max(0, hints_seen(self.plain) - self._hints_before)
+        self._keep(replace(self.session, ended=self._time(), hints_read=hints_read))
         return self._report()
 
     def _keep(self, session: Interview) -> None:
@@ -161,7 +197,7 @@ class Sitting:
             self._keep(replace(self.session, started=self._time()))
             self._show_task()
             say(
-                f"An interview of {self.session.minutes:g} minutes, with no hints and no solution. {self._times()} "
+                f"An interview of {minutes_of(self.session)}, with no hints and no solution. {self._times()} "
                 "Grade as often as you want."
             )
         if self.session.code_ended_s is None:
@@ -194,7 +230,11 @@ class Sitting:
     # ----------------------------------------------------------------------------------------------------- the code
 
     def _code(self) -> bool:
-        """Grade until the candidate is done or the time for the code is over; False if they leave."""
+        """Grade until the candidate is done or the time for the code is over; False if they leave.
+
+        A version that was not graded by then is graded once more, unless the time was over before the session went on.
+        """
+        in_time = self.left.code > 0
         while (left := self.left.code) > 0:
             try:
                 line = self.keyboard.line(f"[{clock(left)} for the code] Enter, s, d, q or ? > ", left)
@@ -208,25 +248,44 @@ class Sitting:
             if key == "s":
                 self._show_task()
             elif key == "":
-                self._grade()
+                self._grade(self.at_s)
+                if self.session.attempts and self.session.attempts[-1].passed:
+                    say("Passed: `d` goes on to the questions.")
             else:
                 print_line(KEYS.format(file=self.file).lstrip("\n"))
-        over = self.left.code <= 0
-        self._keep(replace(self.session, code_ended_s=self.at_s))
-        say(("The time for the code is over. " if over else "") + f"Now the questions; {self._times()}")
+        ended_s = self.at_s
+        if self.left.code <= 0:
+            say("The time for the code is over.")
+        if in_time and self._is_ungraded():
+            say("Your last version is graded.")
+            self._grade(ended_s)
+        self._keep(replace(self.session, code_ended_s=ended_s))
+        say(f"Now the questions; {self._times()} {WITHOUT_ANSWER}")
         return True
 
-    def _grade(self) -> None:
+    def _texts(self) -> dict[str, str]:
+        """The graded files as they are now, by name."""
+        return {path.name: _text_of(self.folder / path.name) for path in files_of(self.entry)}
+
+    def _is_ungraded(self) -> bool:
+        """Whether the candidate has changed the files since the last attempt, or since the beginning."""
+        attempts = self.session.attempts
+        known = attempts[-1].files if attempts else {path.name: _text_of(path) for path in files_of(self.entry)}
+        return self._texts() != dict(known)
+
+    def _grade(self, at_s: float) -> None:
         """Grade the files as they are now, and log it. An attempt counts if it began in time."""
         from grader.render.terminal import to_terminal
 
-        at_s, path = self.at_s, self.folder / self.entry.stub.name
+        path = self.folder / self.entry.stub.name
         if not path.is_file():
             say(f"There is no {path}: it is the file that is graded.")
             return
-        texts = {one.name: _text_of(self.folder / one.name) for one in files_of(self.entry)}
-        verdict = without_hints(self.grade_one(self.entry, path, self.session.seed))
-        self._keep(replace(self.session, attempts=(*self.session.attempts, attempt_of(verdict, at_s, texts))))
+        texts = self._texts()
+        graded, resources = self.grade_one(self.entry, path, self.session.seed)
+        verdict = without_hints(graded)
+        attempt = attempt_of(verdict, at_s, texts, resources)
+        self._keep(replace(self.session, attempts=(*self.session.attempts, attempt)))
         shown = screen(no_color=self.no_color)
         print_text(
             to_terminal(
@@ -238,39 +297,51 @@ class Sitting:
 
     def _questions(self) -> bool:
         """Ask what was not asked yet, as long as there is time; False if the candidate leaves."""
-        asked = self._follow_ups()
+        asked, over = self._follow_ups(), False
         for number, question in enumerate(asked, start=1):
             if number <= len(self.session.answers):
                 continue
             if self.left.all <= 0:
-                say(f"The time is over; {len(asked) - number + 1} of {len(asked)} questions were not asked.")
+                rest = len(asked) - number + 1
+                said = "" if over else "The time is over; "
+                say(f"{said}{rest} of {len(asked)} questions {'was' if rest == 1 else 'were'} not asked.")
                 return True
             at_s = self.at_s
             print_text("\n" + shown_statement(f"**{number} of {len(asked)}.** {question.text}", no_color=self.no_color))
-            typed = self._typed(question)
+            self.keyboard.forget()
+            try:
+                typed = self._typed(question)
+            except TimeOver:
+                typed, over = "", True
+                self.keyboard.forget()
+                say("The time is over.")
             if typed is None:
                 return False
             self._keep(replace(self.session, answers=(*self.session.answers, self._answer(question, typed, at_s))))
         return True
 
     def _typed(self, question: FollowUp) -> str | None:
-        """The typed answer; "" when the time is over, None at the end of the input. No number: it is asked again."""
+        """The typed answer; "" for none, None if the candidate leaves. Raises TimeOver.
+
+        After a line that is no answer to the question it is asked again.
+        """
         while True:
-            try:
-                line = self.keyboard.line(f"\n[{clock(self.left.all)}] your answer > ", self.left.all)
-            except TimeOver:
-                say("The time is over.")
-                return ""
+            line = self.keyboard.line(f"\n[{clock(self.left.all)}] your answer > ", self.left.all)
             typed = None if line is None else line.strip()
-            if not typed or question.number is None or question.number.is_right(typed) is not None:
+            if typed is None or typed.casefold() == LEAVE:
+                return None
+            if typed == NO_ANSWER:
+                return ""
+            problem = _unreadable(question, typed) if typed else ""
+            if typed and not problem:
                 return typed
-            say(f"{not_a_number(question.number)}.")
+            say(f"{problem} {WITHOUT_ANSWER}".lstrip())
 
     def _follow_ups(self) -> Sequence[FollowUp]:
-        ladder = self.catalog.ladder(self.entry)
-        later = ladder[[one.name for one in ladder].index(self.entry.name) + 1 :]
+        ladder = self.catalog.ladder(self.plain)
+        later = ladder[[one.name for one in ladder].index(self.plain.name) + 1 :]
         return follow_ups(
-            self.entry, self.session.attempts, questions_of(self.entry), generators_of(self.entry),
+            self.entry, self.session.attempts, questions_of(self.entry), generators_of(self.plain),
             next(iter(later), None), self.session.seed,
         )  # fmt: skip
 
@@ -282,20 +353,20 @@ class Sitting:
         )  # fmt: skip
         if self.session.prepared:
             return answer
-        verdict = {True: "Right. ", False: "Not right. ", None: "A good answer: "}[right]
-        print_text("\n" + shown_statement(f"{verdict}{question.model}", no_color=self.no_color))
+        verdict = {True: "Right.", False: "Not right.", None: "A good answer."}[right] if typed else "The answer."
+        print_text("\n" + shown_statement(f"**{verdict}** {question.model}", no_color=self.no_color))
         if question.listens_for:
             say(f"An interviewer listens for: {question.listens_for}")
-        return answer if right is not None else replace(answer, judged=self._own_view())
+        return replace(answer, judged=self._own_view()) if typed and right is None else answer
 
     def _own_view(self) -> Literal["", "missed", "partly", "well"]:
         """What the candidate thinks of an answer that no program can judge."""
-        try:
-            line = self.keyboard.line("\nYour answer: 1 missed it, 2 had a part of it, 3 had it > ", self.left.all)
-        except TimeOver:
-            return ""
         views: dict[str, Literal["missed", "partly", "well"]] = {"1": "missed", "2": "partly", "3": "well"}
-        return views.get((line or "").strip()[:1], "")
+        with suppress(TimeOver):
+            while (line := self.keyboard.line(OWN_VIEW, self.left.all)) is not None:
+                if line.strip() in views:
+                    return views[line.strip()]
+        return ""
 
     # --------------------------------------------------------------------------------------------------- the report
 
@@ -308,6 +379,15 @@ class Sitting:
             say(f"`grade interview --review {self.file}` shows it again, with your code from attempt to attempt.")
         best = self.session.best
         return 0 if best is not None and best.passed else 1
+
+
+def _unreadable(question: FollowUp, typed: str) -> str:
+    """What to say to a line that is no answer to the question; "" for an answer."""
+    if question.number is not None:
+        return "" if question.number.is_right(typed) is not None else not_a_number(question.number)
+    if question.words and not any(typed.casefold().startswith(word[:3]) for word in question.words):
+        return f"Type {' or '.join(question.words)}."
+    return ""
 
 
 def _text_of(path: Path) -> str:

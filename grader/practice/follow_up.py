@@ -9,14 +9,15 @@ from random import Random
 
 from grader.catalog.courses import CourseExercise
 from grader.errors import WarpgradeError
+from grader.exercise import Exercise
 from grader.expressions import evaluate
 from grader.frozen import dataclass
-from grader.gpus.models import published
+from grader.gpus.models import capability, published, simulable
 from grader.practice.interview import Attempt
 from grader.practice.questions import Generator, NumericQuestion, Question
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED, occupancy
+from grader.text import amount, counted, figure
 
-REGISTERS = (24, 32, 40, 48, 56, 64, 80, 96)
 GPUS = ("NVIDIA A100-SXM4-80GB", "NVIDIA H200", "NVIDIA L4", "NVIDIA GeForce RTX 4090")
 FP32_UNITS = frozenset({"bandwidth", "fp32"})
 """Targets of exercises that compute in fp32, if they compute."""
@@ -32,7 +33,8 @@ class FollowUp:
     model: str
     listens_for: str = ""
     number: NumericQuestion | None = None
-    word: str = ""  # the right one of two words
+    word: str = ""  # the right one of ``words``
+    words: tuple[str, ...] = ()
 
     def is_right(self, typed: str) -> bool | None:
         """Whether a typed answer is right; None if a person has to judge. What is not a number is not right."""
@@ -51,7 +53,7 @@ def follow_ups(
 ) -> tuple[FollowUp, ...]:
     """The questions, in order. ``next_step`` is the next one of the exercise's ladder."""
     draw = Random(f"{seed} follow-ups")
-    found = [*_own_kernel(attempts, draw), *_bound(entry, draw)]
+    found = [*_own_kernel(attempts, architecture_of(entry.exercise)), *_bound(entry, draw)]
     for generator in draw.sample(generators, min(NUMBERS, len(generators))):
         number = generator.draw(f"{seed} {generator.ask}")
         found.append(FollowUp(number.text, _solved(number), number=number))
@@ -65,18 +67,28 @@ def _solved(number: NumericQuestion) -> str:
     return f"{number.shown_answer}. {number.because}"
 
 
-def _own_kernel(attempts: Sequence[Attempt], draw: Random) -> Iterator[FollowUp]:
-    """How many blocks of the last attempt's kernel fit on an SM, with a number of registers."""
+def architecture_of(exercise: Exercise) -> str:
+    """The architecture that the question about one's own kernel is about: the simulated one, or the one it needs."""
+    needs = exercise.requires
+    return SIMULATED if simulable(needs) else "sm_{}{}".format(*capability(needs))
+
+
+GPU_OF = {SIMULATED: "an A100", "sm_90": "an H200"}
+
+
+def _own_kernel(attempts: Sequence[Attempt], arch: str) -> Iterator[FollowUp]:
+    """How many blocks of the last attempt's kernel fit on an SM, with the registers that ptxas gave it."""
     last = next((one for one in reversed(attempts) if one.kernel), None)
-    if last is None:
+    has = MULTIPROCESSORS.get(arch)
+    if last is None or has is None or not last.registers:
         return
-    registers, has = draw.choice(REGISTERS), MULTIPROCESSORS[SIMULATED]
-    fits = occupancy(SIMULATED, threads=last.threads, registers=registers, shared_bytes=last.shared_bytes)
+    fits = occupancy(arch, threads=last.threads, registers=last.registers, shared_bytes=last.shared_bytes)
     text = (
-        f"Your `{last.kernel}` has {last.threads} threads a block and {last.shared_bytes} bytes of shared memory. "
-        f"Suppose the compiler gives each thread {registers} registers. How many of its blocks are resident on one SM "
-        f"of an A100 ({has.warps} warps, {has.blocks} blocks, {has.registers} registers, {has.shared_bytes >> 10} KiB "
-        "of shared memory)?"
+        f"Your `{last.kernel}` has {counted(last.threads, 'thread')} a block and "
+        f"{counted(last.shared_bytes, 'byte')} of shared memory, and the assembler gives each thread "
+        f"{counted(last.registers, 'register')}. How many of its blocks are resident on one SM of "
+        f"{GPU_OF.get(arch, arch)} ({has.warps} warps, {has.blocks} blocks, {has.registers} registers, "
+        f"{has.shared_bytes >> 10} KiB of shared memory)?"
     )
     limits = ", ".join(f"{name} {count}" for name, count in fits.limits.items())
     because = (
@@ -103,19 +115,22 @@ def _bound(entry: CourseExercise, draw: Random) -> Iterator[FollowUp]:
     word = "memory" if intensity < ridge else "computing"
     at = ", ".join(f"{key} = {value}" for key, value in size.items())
     yield FollowUp(
-        f"At {at} this task needs {flops:.3g} operations in fp32 and must move {moved:.3g} bytes. The {name} has "
+        f"At {at} this task needs {amount(flops, 'FLOP')} in fp32 and must move {amount(moved, 'B')}. The {name} has "
         f"{gpu.bandwidth:g} GB/s and {gpu.fp32:g} TFLOP/s. What bounds it at best: memory or computing?",
-        f"{word}: its arithmetic intensity is {intensity:.3g} FLOP/B, and the ridge point of the GPU is "
-        f"{gpu.fp32:g} TFLOP/s ÷ {gpu.bandwidth:g} GB/s = {ridge:.3g} FLOP/B.",
+        f"{word.capitalize()}: its arithmetic intensity is {figure(intensity)} FLOP/B, and the ridge point of the GPU "
+        f"is {gpu.fp32:g} TFLOP/s ÷ {gpu.bandwidth:g} GB/s = {figure(ridge)} FLOP/B.",
         "both intensities in numbers, and that a kernel may be bound by something else before it gets there",
-        word=word,
+        word=word, words=("memory", "computing"),
     )  # fmt: skip
 
 
 def _what_next(next_step: CourseExercise | None) -> Iterator[FollowUp]:
     if next_step is not None:
+        counters = [f"`{expect.counter}` of this kernel" for expect in next_step.exercise.technique[:1]]
+        [measured] = counters or ["its fraction of the peak"]
         yield FollowUp(
             "What would you try next to make this kernel faster, and what would you measure first?",
-            f"The course's next step, {next_step.name}: {next_step.exercise.idea}.",
+            f"The course tries this next, in `{next_step.name}` ({next_step.exercise.idea}). Measure {measured} first, "
+            "so that you can tell whether the change did what you expect.",
             "one change at a time; a counter that must change if the guess is right; what the change costs",
         )

@@ -16,12 +16,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, field, replace
 from datetime import datetime
 from math import prod
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from grader.errors import UsageError
 from grader.frozen import dataclass
 from grader.reading import NotThatRecord, from_json
 from grader.verdict import VERDICTS, Verdict
+
+if TYPE_CHECKING:
+    from grader.compile.ptxas import Resources
 
 SCHEMA = "warpgrade/interview/1"
 MAX_BYTES = 16 << 20
@@ -42,9 +45,10 @@ class Attempt:
     backend: str
     message: str = ""  # the first error
     fraction_of_peak: float | None = None  # None if it was not timed
-    kernel: str = ""  # the first launch's, "" without a launch; with its block and its shared memory
+    kernel: str = ""  # the first launch's, "" without a launch; with its block and its resources
     threads: int = 0
-    shared_bytes: int = 0
+    shared_bytes: int = 0  # dynamic, and static if the resources are known
+    registers: int = 0  # of a thread, by ptxas; 0 if they are not known
     files: Mapping[str, str] = field(default_factory=dict)  # texts by name
 
     @property
@@ -107,8 +111,10 @@ class Interview:
         return ranked[-1] if ranked else None
 
 
-def attempt_of(verdict: Verdict, at_s: float, files: Mapping[str, str]) -> Attempt:
-    """The attempt that a verdict is about."""
+def attempt_of(
+    verdict: Verdict, at_s: float, files: Mapping[str, str], resources: Mapping[str, Resources] | None = None
+) -> Attempt:
+    """The attempt that a verdict is about. ``resources`` are those of its kernels, as far as they are known."""
     message = next((found.message for found in verdict.diagnostics if found.severity == "error"), "")
     attempt = Attempt(
         at_s, verdict.verdict, verdict.score, verdict.max_score, verdict.backend, message,
@@ -117,7 +123,12 @@ def attempt_of(verdict: Verdict, at_s: float, files: Mapping[str, str]) -> Attem
     first = next(iter(verdict.launches), None)
     if first is None:
         return attempt
-    return replace(attempt, kernel=first.kernel, threads=prod(first.block), shared_bytes=first.shared_bytes)
+    attempt = replace(attempt, kernel=first.kernel, threads=prod(first.block), shared_bytes=first.shared_bytes)
+    needs = (resources or {}).get(first.kernel)
+    if needs is None:
+        return attempt
+    shared = needs.static_shared_bytes + first.shared_bytes
+    return replace(attempt, shared_bytes=shared, registers=max(1, needs.registers))
 
 
 # ---------------------------------------------------------------------------------------------------------- the file

@@ -30,6 +30,11 @@ def clock(seconds: float) -> str:
     return f"{whole // 60}:{whole % 60:02d}"
 
 
+def minutes_of(interview: Interview) -> str:
+    """``45 minutes``, the whole time."""
+    return f"{interview.minutes:g} minute{'' if interview.minutes == 1 else 's'}"
+
+
 def interview_report(
     interview: Interview, idea: str = "", *, width: int = 80, color: bool = True, unicode: bool = True
 ) -> str:
@@ -39,9 +44,10 @@ def interview_report(
 
 def _parts(interview: Interview, idea: str, width: int) -> Iterator[RenderableType]:
     yield Text(safe(interview.exercise), style="bold").append(f"  {idea}" if idea else "", style="default")
-    yield Text("  " + _summary(interview))
-    if notes := _notes(interview):
-        yield Text("  " + notes, style="dim")
+    yield Padding(Text(_summary(interview)), (0, 0, 0, 2))
+    yield Padding(Text(_notes(interview), style="dim"), (0, 0, 0, 2))
+    if not interview.started:
+        return
     yield Text("\ntime line", style="bold")
     yield Padding(_time_line(interview), (0, 0, 0, 2))
     if interview.answers:
@@ -53,6 +59,8 @@ def _parts(interview: Interview, idea: str, width: int) -> Iterator[RenderableTy
 def _summary(interview: Interview) -> str:
     """``passed after 12:30, in attempt 4 of 4; 3 of 4 numbers right, 2 answers to read``."""
     attempts = interview.attempts
+    if not interview.started:
+        return "not begun yet"
     first = next((at for at, one in enumerate(attempts, start=1) if one.passed), None)
     if first is not None:
         code = f"passed after {clock(attempts[first - 1].at_s)}, in attempt {first} of {len(attempts)}"
@@ -64,16 +72,14 @@ def _summary(interview: Interview) -> str:
     else:
         code = "no attempt was graded"
     judged = [answer.right for answer in interview.answers if answer.right is not None]
-    open_ones = len(interview.answers) - len(judged)
-    words = [f"{sum(judged)} of {counted(len(judged), 'number')} right"] if judged else []
+    open_ones = sum(answer.right is None and bool(answer.typed) for answer in interview.answers)
+    words = [f"{sum(judged)} of {counted(len(judged), 'checked answer')} right"] if judged else []
     words += [f"{counted(open_ones, 'answer')} to read"] if open_ones else []
     return "; ".join([code, ", ".join(words)] if words else [code])
 
 
 def _notes(interview: Interview) -> str:
-    notes = [f"{interview.minutes:g} minutes"] + (
-        [f"begun {interview.started:%Y-%m-%d %H:%M} UTC"] if interview.started else []
-    )
+    notes = [minutes_of(interview)] + ([f"begun {interview.started:%Y-%m-%d %H:%M} UTC"] if interview.started else [])
     if interview.interruptions:
         notes.append(f"interrupted {counted(len(interview.interruptions), 'time')}; the clock ran on")
     if interview.hints_read:

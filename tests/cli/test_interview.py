@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import pty
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +16,15 @@ import pytest
 
 from grader.catalog.exercises import Catalog, load_catalog
 from grader.cli.interview import chosen, read_session
-from grader.cli.sitting import Sitting, TimeOver, TypedLines, graded_by
+from grader.cli.sitting import Sitting, TimeOver, TypedLines, graded_by, resources_of
+from grader.compile.ptxas import Resources
 from grader.errors import UsageError
 from grader.exercise import Variant
 from grader.practice.history import key_of, progress
 from grader.practice.interview import Interview
 from grader.practice.progress import Run, now
 from grader.verdict import Diagnostic, LaunchRecord, StageResult, Verdict
+from tests.variant_course import course_with_variant
 
 CATALOG = load_catalog()
 RIGHT = Verdict(
@@ -30,6 +35,7 @@ WRONG = replace(
     RIGHT, verdict="wrong", score=0, next_step="Add a barrier.", launches=(),
     diagnostics=(Diagnostic("wrong", "out[0]: got 1, expected 2", hint="a barrier is missing"),),
 )  # fmt: skip
+NEEDS = {"reduce_v1": Resources(37, 0, 0, static_shared_bytes=512)}
 
 
 class Clock:
@@ -46,7 +52,10 @@ class Typed:
     """Lines with the seconds that pass before each; after the last the input ends."""
 
     def __init__(self, clock: Clock, lines: Iterable[tuple[float, str]]) -> None:
-        self.clock, self.lines, self.prompts = clock, list(lines), list[str]()
+        self.clock, self.lines, self.prompts, self.forgot = clock, list(lines), list[str](), list[int]()
+
+    def forget(self) -> None:
+        self.forgot.append(len(self.prompts))
 
     def line(self, prompt: str, seconds: float) -> str | None:
         self.prompts.append(prompt)
@@ -74,12 +83,12 @@ def hold(here) -> Callable[..., tuple[int, Interview, Typed]]:
     """Holds a session with typed lines and verdicts: its exit code, what its file then has, and the keyboard."""
     clock = Clock()
 
-    def call(lines, verdicts=(), session=None, minutes=40.0, **fields):
+    def call(lines, verdicts=(), session=None, minutes=40.0, catalog=CATALOG, **fields):
         file = Path("interview-reduce_v1.json")
         session = session or Interview("reduce_v1", 2, minutes, 7, **fields)
         graded = iter(verdicts)
         typed = Typed(clock, lines)
-        sitting = Sitting(CATALOG, session, file, typed, clock, lambda *_: next(graded), no_color=True)
+        sitting = Sitting(catalog, session, file, typed, clock, lambda *_: (next(graded), NEEDS), no_color=True)
         return sitting.hold(), read_session(file), typed
 
     return call
@@ -89,17 +98,18 @@ DONE = [(60.0, ""), (60.0, ""), (30.0, "d")]  # two gradings, then the questions
 
 
 def test_a_session_logs_every_attempt_with_its_code_and_every_answer(hold, capsys):
-    code, session, _ = hold([*DONE, *[(10.0, "8")] * 20], [WRONG, RIGHT])
+    code, session, _ = hold([*DONE, (10.0, "8"), *[(10.0, "-")] * 20], [WRONG, RIGHT])
     assert code == 0
     assert [(one.at_s, one.verdict) for one in session.attempts] == [(60, "wrong"), (120, "pass")]
     assert session.attempts[0].message == "out[0]: got 1, expected 2"
     assert "YOUR CODE" in session.attempts[1].files["reduce_v1.cu"]
     assert session.code_ended_s == 150
     assert session.answers
-    assert session.answers[0].question.startswith("Your `reduce_v1` has 256 threads a block and 1024 bytes")
+    assert session.answers[0].question.startswith("Your `reduce_v1` has 256 threads a block and 1536 bytes")
+    assert "the assembler gives each thread 37 registers" in session.answers[0].question
     assert session.started is not None
     assert session.ended is not None
-    assert (session.ended - session.started).total_seconds() > 150 + 10 * len(session.answers)
+    assert (session.ended - session.started).total_seconds() == 150 + 10 * len(session.answers)
     out = capsys.readouterr().out
     assert "passed after 2:00, in attempt 2 of 2" in out
     assert "time line" in out
@@ -121,31 +131,115 @@ def test_the_task_is_shown_without_the_idea(hold, capsys):
 
 
 def test_a_number_that_cannot_be_read_is_asked_for_again(hold, capsys):
-    _, session, _ = hold([*DONE, (1.0, "a few"), (1.0, "8"), *[(1.0, "1")] * 20], [WRONG, RIGHT])
+    _, session, _ = hold([*DONE, (1.0, "a few"), (1.0, "8"), *[(1.0, "-")] * 20], [WRONG, RIGHT])
     assert (session.answers[0].typed, session.answers[0].took_s) == ("8", 2)
-    assert "That is not a number in blocks." in capsys.readouterr().out
+    assert "That is not a number. Type for example 12" in capsys.readouterr().out
 
 
 def test_the_time_for_the_code_ends_while_nobody_types(hold):
-    code, session, _ = hold([(31 * 60.0, "later")], [])
+    code, session, keyboard = hold([(31 * 60.0, "-")], [])
     assert code == 1
     assert session.code_ended_s == 30 * 60
-    assert [answer.typed for answer in session.answers[:1]] == ["later"]
+    assert [answer.typed for answer in session.answers[:1]] == [""]
+    assert keyboard.forgot[0] == 1  # what was typed before the first question is no answer to it
+
+
+class Writing(Typed):
+    """A candidate who writes code before the line of this number."""
+
+    at = 0
+
+    def line(self, prompt: str, seconds: float) -> str | None:
+        if len(self.prompts) == self.at:
+            Path("interview-reduce_v1/reduce_v1.cu").write_text("// mine\n")
+        return super().line(prompt, seconds)
+
+
+@pytest.mark.parametrize("last", [(31 * 60.0, "-"), (60.0, "d")])
+def test_the_last_version_is_graded_when_the_code_ends(hold, monkeypatch, last):
+    monkeypatch.setattr(f"{__name__}.Typed", Writing)
+    _, session, _ = hold([last], [RIGHT])
+    assert [dict(one.files) for one in session.attempts] == [{"reduce_v1.cu": "// mine\n"}]
+    assert session.attempts[0].at_s == session.code_ended_s
+
+
+def test_an_empty_line_answers_no_question(hold, capsys):
+    _, session, _ = hold([(1.0, "d"), (1.0, ""), (1.0, "-"), (1.0, "?"), (1.0, "q")])
+    assert [(one.typed, one.right) for one in session.answers] == [("", False)]
+    assert "`-` leaves a question out" in capsys.readouterr().out
+
+
+def test_nonsense_is_no_view_of_an_answer_and_no_answer_has_no_view(hold):
+    numbers = [(1.0, "memory"), (1.0, "1"), (1.0, "1")]
+    _, session, _ = hold(
+        [(1.0, "d"), *numbers, (1.0, "my words"), (1.0, "5"), (1.0, ""), (1.0, "3"), *[(1.0, "-")] * 9]
+    )
+    assert [(one.typed, one.judged) for one in session.answers[3:]] == [("my words", "well"), ("", ""), ("", "")]
+
+
+def test_one_of_two_words_is_asked_for_again(hold, capsys):
+    _, session, _ = hold([(1.0, "d"), (1.0, "latency"), (1.0, "Memory"), (1.0, "q")])
+    assert [(one.typed, one.right) for one in session.answers] == [("Memory", True)]
+    assert "Type memory or computing." in capsys.readouterr().out
+
+
+def test_a_pass_says_how_to_go_on(hold, capsys):
+    hold([(60.0, ""), (1.0, "q")], [RIGHT])
+    assert "`d` goes on to the questions" in capsys.readouterr().out
+
+
+def test_a_variant_has_questions(hold, tmp_path):
+    """Its own files are in a course of the cache, in which it has no ladder and no numbers."""
+    course = course_with_variant(tmp_path / "course")
+    numbers = course.exercises / "01_first/scale/interview.toml"
+    numbers.write_text('[[number]]\nask = "{n}?"\ndraw = { n = [1, 2] }\nanswer = "n"\nbecause = "So."\n')
+    catalog = load_catalog([tmp_path / "course"])
+    session = Interview("scale", 1, 40.0, 7, variant="backwards")
+    code, session, _ = hold([(1.0, "d"), *[(1.0, "-")] * 9], session=session, catalog=catalog)
+    assert code == 1
+    assert session.ended
+    assert any(answer.question in ("1?", "2?") for answer in session.answers)
+
+
+def test_the_resources_of_a_kernel_have_its_static_shared_memory(here):
+    path = Path("reduce_v1.cu")
+    path.write_text(
+        'extern "C" __global__ void f(float* x) { __shared__ float t[64]; t[threadIdx.x] = *x; *x = t[5]; }'
+    )
+    [(name, needs)] = resources_of(CATALOG.find("reduce_v1"), path).items()
+    assert (name, needs.static_shared_bytes) == ("f", 256)
+    assert 0 < needs.registers < 64
+    path.write_text("no C")
+    assert resources_of(CATALOG.find("reduce_v1"), path) == {}
+
+
+def test_ctrl_c_says_how_to_go_on(here):
+    command = [sys.executable, "-m", "grader.cli", "interview", "hello_index"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        while b"for the code]" not in process.stdout.read1():
+            pass
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"`grade interview interview-hello_index.json` goes on" in err
 
 
 def test_questions_are_asked_until_the_time_is_over(hold, capsys):
-    _, session, _ = hold([(1.0, "d"), (39 * 60.0, "slow"), (3600.0, "never")])
-    assert session.answers[0].typed == "slow"
+    _, session, _ = hold([(1.0, "d"), (39 * 60.0, "memory"), (3600.0, "never")])
+    assert session.answers[0].typed == "memory"
     assert session.answers[-1].typed == ""
     assert session.ended
-    assert "questions were not asked" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "questions were not asked" in out
+    assert out.count("time is over") == 1
 
 
 def test_who_leaves_finds_the_session_again_and_the_clock_ran_on(hold, capsys):
     code, session, _ = hold([(60.0, ""), (60.0, "q")], [WRONG])
     assert code == 1
     assert session.ended is None
-    code, session, keyboard = hold([(60.0, ""), (1.0, "d"), *[(1.0, "1")] * 20], [RIGHT], session=session)
+    code, session, keyboard = hold([(60.0, ""), (1.0, "d"), *[(1.0, "-")] * 20], [RIGHT], session=session)
     assert code == 0
     assert session.interruptions == (120,)
     assert [one.at_s for one in session.attempts] == [60, 180]
@@ -173,14 +267,16 @@ def test_a_terminal_waits_for_a_line_until_the_time_is_over(monkeypatch, capsys)
 
 
 def test_a_session_that_is_over_only_shows_its_report(hold, capsys):
-    _, session, _ = hold([(1.0, "d"), *[(1.0, "1")] * 20])
+    _, session, _ = hold([(1.0, "d"), *[(1.0, "-")] * 20])
     capsys.readouterr()
     hold([], session=session)
     assert "This interview is over." in capsys.readouterr().out
 
 
 def test_an_interviewer_sees_the_model_answers_and_the_candidate_does_not(hold, run):
-    _, session, _ = hold([*DONE, *[(1.0, "my words"), (1.0, "8")] * 20], [WRONG, RIGHT], prepared=True)
+    _, session, _ = hold(
+        [*DONE, *[(1.0, "my words"), (1.0, "8"), (1.0, "memory"), (1.0, "-")] * 5], [WRONG, RIGHT], prepared=True
+    )
     assert all(answer.judged == "" for answer in session.answers)
     code, out, _ = run("interview", "--review", "interview-reduce_v1.json")
     assert code == 0
@@ -242,6 +338,30 @@ def test_a_file_that_is_not_json_is_refused(run, text):
     Path("file.json").write_text(text)
     code, _, err = run("interview", "--review", "file.json")
     assert (code, "is not an interview's file" in err) == (2, True)
+
+
+def test_a_session_that_was_not_begun_says_so(run):
+    run("interview", "sgemm_v1", "--prepare", "monday.json", "--minutes", "1")
+    code, out, _ = run("interview", "--review", "monday.json")
+    assert code == 0
+    assert out.splitlines()[1:] == ["  not begun yet", "  1 minute"]
+
+
+def test_a_time_that_is_no_number_is_refused_in_plain_words(run):
+    assert run("interview", "--minutes", "abc")[2].splitlines() == [
+        "grade: invalid value for '--minutes': 'abc' is not a number",
+        "       `grade interview --help` shows its options",
+    ]
+
+
+def test_the_time_for_the_code_is_enough_for_the_exercise_that_is_chosen():
+    for seed in range(20):
+        assert (chosen(CATALOG, None, None, Random(seed), 40).entry.exercise.minutes or 0) <= 30
+    shortest = min(entry.exercise.minutes or 0 for entry in CATALOG.exercises if entry.exercise.ladder == "reduce")
+    choice = chosen(CATALOG, "reduce", None, Random(1), 10)
+    assert choice.entry.exercise.minutes == shortest
+    assert "you have 7:30 for the code" in choice.note
+    assert chosen(CATALOG, "reduce", None, Random(1), 600).note == ""
 
 
 def test_an_exercise_that_was_not_passed_is_chosen(monkeypatch):
