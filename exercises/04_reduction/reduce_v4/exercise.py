@@ -47,7 +47,7 @@ EXERCISE = Exercise(
             at_most=0.15,
             per="n",
             why="The lanes of a warp leave gaps between their elements, so each sector is fetched more than once.",
-            hint="let neighbouring threads read neighbouring elements, in each round: a thread's own ones lie far apart",
+            hint="let neighbouring threads read neighbouring elements in each round: a thread's own ones lie far apart",
         ),
     ),
     # The longest chain that the statement allows: one addition for each block of 256, on top of the trees. Uniform
