@@ -59,7 +59,6 @@ def test_the_hints_of_streams_events_build_what_its_line_asks_for() -> None:
 
 
 NOT_YET_IN_THE_FORM = [
-    "hgemm_mma",
     "sgemm_v7",
 ]
 """Statements that are older than the form of `grader.dev.statement`. The list may only become shorter."""
