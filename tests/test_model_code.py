@@ -12,7 +12,7 @@ from grader.catalog.exercises import load_catalog
 FILES = [
     path
     for entry in load_catalog().exercises
-    for path in (entry.stub, entry.solution)
+    for path in (entry.stub, entry.solution, *entry.headers)
     if path is not None and path.is_file()
 ]
 _FUNCTION = re.compile(

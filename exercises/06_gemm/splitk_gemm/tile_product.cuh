@@ -14,6 +14,9 @@ constexpr int TN = 8;       // columns of the tile that belong to a thread
 constexpr int GROUPS = 2;   // groups of threads in a block: each has the whole tile, and its share of every step
 constexpr int STAGES = 3;   // one is multiplied, the others are on their way
 
+// 64 threads are enough for the tile, and a block has two such groups. The first one multiplies elements 0 to 15 of each
+// step, the second one 16 to 31, and at the end the block adds up their sums: that is split-K inside of a block. Two
+// blocks of 64 threads would need memory for twice as many stages, and write twice as many parts.
 constexpr int ACROSS = BN / TN;          // threads of a group side by side in the tile
 constexpr int GROUP = BM / TM * ACROSS;  // threads of a group: two warps
 constexpr int THREADS = GROUPS * GROUP;  // of a block: tile_product is called by all of them

@@ -8,37 +8,32 @@
 
 #define BM 128  // rows of the block's tile of C
 #define BN 128  // columns of it
-#define BK 16   // columns of the tile of A, rows of the tile of B
+#define BK 32   // columns of the tile of A, rows of the tile of B
 #define TM 8    // a thread computes TM × TN elements of C
 #define TN 8
 
 #define LANES_M 4  // lanes of a warp one below the other
 #define LANES_N 8  // and side by side
 
-constexpr int WM = LANES_M * TM, WN = LANES_N * TN;  // the warp's tile: 32 × 64
-constexpr int THREADS = 32 * (BM / WM) * (BN / WN);
+#define WM (LANES_M * TM)  // the warp's tile of C: 32 × 64
+#define WN (LANES_N * TN)
+#define THREADS (32 * (BM / WM) * (BN / WN))
 
 // A row of the transposed tile of A has 4 words more than it needs. So rows 4 apart begin 16 banks apart, and what a
 // warp stores into two of them goes to 32 different banks.
-constexpr int PAD = 4;
+#define PAD 4
 
-// What a thread brings, one float4 a load. Of A, two threads take 8 floats of a row, which are one sector, and the
-// block A_ROWS rows; then the rows below these; then the next 8 floats. Of B the block takes B_ROWS whole rows.
-constexpr int A_ROWS = THREADS / 2, A_DOWN = BM / A_ROWS, A_LOADS = A_DOWN * (BK / 8);
-constexpr int B_ROWS = THREADS / (BN / 4), B_LOADS = BK / B_ROWS;
+// What a thread brings, one float4 a load. Of A, two threads take 8 floats of a row, then the next 8. Of B the block
+// takes B_ROWS whole rows, then the rows below them.
+constexpr int A_LOADS = BK / 8, B_ROWS = THREADS / (BN / 4), B_LOADS = BK / B_ROWS;
 
 static_assert(LANES_M * LANES_N == 32, "a warp has 32 lanes");
 static_assert(LANES_M % 2 == 0 && LANES_N % 2 == 0, "its lanes form squares of 2 × 2");
 static_assert(BM % WM == 0 && BN % WN == 0, "the block's tile is divided among warps");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 8 == 0, "everything is moved in float4");
-static_assert(A_DOWN * A_ROWS == BM && B_LOADS * B_ROWS == BK, "each thread brings the same number of float4");
+static_assert(THREADS == 2 * BM && B_LOADS * B_ROWS == BK, "each thread brings the same number of float4");
 
 // launch sgemm_v8(A, B, C, m, n, k): grid=(cdiv(n, BN), cdiv(m, BM)) block=THREADS
-
-struct Tiles {
-    float a[BK][BM + PAD];  // transposed: a[l][row]
-    float b[BK][BN];
-};
 
 // The four floats from `first` on, as one access. Its address must be a multiple of 16 bytes.
 __device__ float4& quad(float& first)
@@ -51,121 +46,81 @@ __device__ const float4& quad(const float& first)
     return reinterpret_cast<const float4&>(first);
 }
 
-// Two blocks on a multiprocessor: while one waits for its tiles, the other computes.
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(THREADS)
     sgemm_v8(const float* A, const float* B, float* C, int m, int n, int k)
 {
-    __shared__ __align__(16) Tiles tiles;
+    __shared__ __align__(16) float a[BK][BM + PAD];  // transposed: a[l][row]
+    __shared__ __align__(16) float b[BK][BN];
 
     int t = threadIdx.x;
     int row0 = blockIdx.y * BM;
     int col0 = blockIdx.x * BN;
 
-    // What this thread brings. Past the last row of A it takes the last one again, and so with the columns of B:
-    // these products belong to elements that C does not have, and the loads need no condition on m or n.
-    int ar = t / 2, ac = t % 2 * 4;
-    int br = t / (BN / 4), bc = t % (BN / 4) * 4;
-    const float* from_a[A_DOWN];
-#pragma unroll
-    for (int i = 0; i < A_DOWN; ++i)
-        from_a[i] = A + (size_t)min(row0 + ar + i * A_ROWS, m - 1) * k + ac;
-    const float* from_b = B + (size_t)br * n + min(col0 + bc, n - 4);
-
-    float4 qa[A_LOADS], qb[B_LOADS];  // a tile, on its way
-
-    // What this thread computes: in the tile of its warp, and there as a lane. Lanes 0 to 3 are a square of 2 × 2,
-    // lanes 4 to 7 the square beside it, …: lane and lane ^ 1 have the same columns, lane and lane ^ 2 the same rows.
+    // Lanes 0 to 3 of a warp are a square of 2 × 2, lanes 4 to 7 the square beside it, …: lane and lane ^ 1 have the
+    // same columns, lane and lane ^ 2 the same rows.
     int warp = t / 32, lane = t % 32;
     int down = lane / (2 * LANES_N) * 2 + lane % 2;  // so many lanes are above this one
     int across = lane / 2 % LANES_N;                 // and so many to the left of it
+
+    // This thread's elements: four neighbouring rows, four more 4·LANES_M further down, …; columns likewise.
     int ty = warp / (BN / WN) * WM + down * 4;
     int tx = warp % (BN / WN) * WN + across * 4;
+
+    int ar = t / 2, ac = t % 2 * 4;                // what this thread brings of A
+    int br = t / (BN / 4), bc = t % (BN / 4) * 4;  // and of B
 
     float sum[TM][TN] = {};
     float fa[TM], fb[TN];
 
-    // The first tile is the odd one: it takes 4 to BK columns, so many that whole tiles are left, and has zeros after
-    // them, since those terms are added to elements that C does have. All other loads need no condition at all.
-    int fetched = (k - 1) % BK + 1;
+    for (int l0 = 0; l0 < k; l0 += BK) {
+        // The next tiles: first all loads, then all stores, so that a block waits for memory once. A float4 of A is four
+        // elements of one row, and becomes one word in each of four rows of the transposed tile.
+        float4 qa[A_LOADS], qb[B_LOADS];
 #pragma unroll
-    for (int i = 0; i < A_LOADS; ++i)
-        qa[i] = ac + i / A_DOWN * 8 < fetched ? quad(from_a[i % A_DOWN][i / A_DOWN * 8]) : float4{};
-#pragma unroll
-    for (int i = 0; i < B_LOADS; ++i)
-        qb[i] = br + i * B_ROWS < fetched ? quad(from_b[(size_t)i * B_ROWS * n]) : float4{};
-#pragma unroll
-    for (int i = 0; i < A_DOWN; ++i)
-        from_a[i] += fetched;
-    from_b += (size_t)fetched * n;
-
-#pragma unroll 1
-    for (bool more = true; more; fetched += BK) {
-#pragma unroll
-        for (int i = 0; i < A_LOADS; ++i) {
-            int l = ac + i / A_DOWN * 8, r = ar + i % A_DOWN * A_ROWS;
-            tiles.a[l + 0][r] = qa[i].x;
-            tiles.a[l + 1][r] = qa[i].y;
-            tiles.a[l + 2][r] = qa[i].z;
-            tiles.a[l + 3][r] = qa[i].w;
+        for (int u = 0; u < A_LOADS; ++u) {
+            int c = ac + 8 * u;
+            qa[u] = row0 + ar < m && l0 + c < k ? quad(A[(size_t)(row0 + ar) * k + l0 + c]) : float4{};
         }
 #pragma unroll
-        for (int i = 0; i < B_LOADS; ++i)
-            quad(tiles.b[br + i * B_ROWS][bc]) = qb[i];
+        for (int u = 0; u < B_LOADS; ++u) {
+            int r = br + B_ROWS * u;
+            qb[u] = l0 + r < k && col0 + bc < n ? quad(B[(size_t)(l0 + r) * n + col0 + bc]) : float4{};
+        }
+#pragma unroll
+        for (int u = 0; u < A_LOADS; ++u) {
+            int c = ac + 8 * u;
+            a[c + 0][ar] = qa[u].x;
+            a[c + 1][ar] = qa[u].y;
+            a[c + 2][ar] = qa[u].z;
+            a[c + 3][ar] = qa[u].w;
+        }
+#pragma unroll
+        for (int u = 0; u < B_LOADS; ++u)
+            quad(b[br + B_ROWS * u][bc]) = qb[u];
 
         // Barrier: from here on threads read what others have stored.
         __syncthreads();
 
 #pragma unroll
         for (int l = 0; l < BK; ++l) {
-#pragma unroll
+            // (TM + TN) / 4 loads for TM · TN multiplications.
             for (int i = 0; i < TM; i += 4)
-                quad(fa[i]) = quad(tiles.a[l][ty + i * LANES_M]);
-#pragma unroll
+                quad(fa[i]) = quad(a[l][ty + i * LANES_M]);
             for (int j = 0; j < TN; j += 4)
-                quad(fb[j]) = quad(tiles.b[l][tx + j * LANES_N]);
-
-            // Down one column and up the next: with each multiplication at most one factor changes.
-#pragma unroll
-            for (int j = 0; j < TN; ++j)
-#pragma unroll
-                for (int s = 0; s < TM; ++s) {
-                    int i = j % 2 ? TM - 1 - s : s;
+                quad(fb[j]) = quad(b[l][tx + j * LANES_N]);
+            for (int i = 0; i < TM; ++i)
+                for (int j = 0; j < TN; ++j)
                     sum[i][j] += fa[i] * fb[j];
-                }
         }
 
         // Barrier: the next round overwrites tiles that others may still be reading.
         __syncthreads();
-
-        // The next tile, if there is one. The stores at the loop's head wait for it.
-        more = fetched < k;
-        if (more) {
-#pragma unroll
-            for (int i = 0; i < A_LOADS; ++i)
-                qa[i] = quad(from_a[i % A_DOWN][i / A_DOWN * 8]);
-#pragma unroll
-            for (int i = 0; i < B_LOADS; ++i)
-                qb[i] = quad(from_b[(size_t)i * B_ROWS * n]);
-#pragma unroll
-            for (int i = 0; i < A_DOWN; ++i)
-                from_a[i] += BK;
-            from_b += (size_t)BK * n;
-        }
     }
 
-    // Four floats and not a float4, for the sake of the loop above. A float4 has to be in four registers in a row, from
-    // a multiple of 4 on. So sum[i][j] would always be in the register bank of fb[j]; and where fa[i] is in that bank
-    // as well, the multiply-add would read three registers of one bank. See README.
-#pragma unroll
-    for (int i = 0; i < TM; ++i) {
-        int row = row0 + ty + i / 4 * 4 * LANES_M + i % 4;
-#pragma unroll
+    for (int i = 0; i < TM; ++i)
         for (int j = 0; j < TN; j += 4) {
-            int col = col0 + tx + j * LANES_N;
+            int row = row0 + ty + i / 4 * 4 * LANES_M + i % 4, col = col0 + tx + j * LANES_N;
             if (row < m && col < n)
-#pragma unroll
-                for (int q = 0; q < 4; ++q)
-                    C[(size_t)row * n + col + q] = sum[i][j + q];
+                quad(C[(size_t)row * n + col]) = quad(sum[i][j]);
         }
-    }
 }
