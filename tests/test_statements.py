@@ -58,29 +58,7 @@ def test_the_hints_of_streams_events_build_what_its_line_asks_for() -> None:
     assert f"`kernels[i % {numbers['KERNELS']}]`" in hints
 
 
-NOT_YET_IN_THE_FORM = [
-<<<<<<< HEAD
-    "sgemm_v7",
-=======
-    "allreduce_ring",
-    "cluster_reduce",
-    "cooperative_grid",
-    "hgemm_mma",
-    "hgemm_wgmma",
->>>>>>> 635eb5fc (sgemm_v7 is sgemm_v6 with warp tiles; the last ten per cent have a section of the ladder's page)
-]
-"""Statements that are older than the form of `grader.dev.statement`. The list may only become shorter."""
-
-
 @pytest.mark.parametrize("one", EXERCISES, ids=[one.name for one in EXERCISES])
-def test_a_statement_has_the_form_or_waits_for_it(one: CourseExercise) -> None:
+def test_a_statement_has_the_form(one: CourseExercise) -> None:
     parts = form_of(one.statement.read_text(encoding="utf-8")).parts
-    broken = [*parts] or [str(problem) for problem in form_problems(one)[0]]
-    if one.name in NOT_YET_IN_THE_FORM:
-        assert broken, f"{one.name} has the form: take it out of the list"
-    else:
-        assert broken == []
-
-
-def test_only_exercises_wait_for_the_form() -> None:
-    assert set(NOT_YET_IN_THE_FORM) <= {one.name for one in EXERCISES}
+    assert ([*parts] or [str(problem) for problem in form_problems(one)[0]]) == []
