@@ -121,3 +121,9 @@ for what, word, *edits in (
     ("a grid for 108 multiprocessors", "wrong", (LAUNCH, "grid=max(1, cdiv(n, 256) - 1000 * (sm_count - 108)) block=256")),
 ):  # fmt: skip
     attack("clock games", "vector_add", f"sim={'race' if 'late' in what else 'pass'} gpu={word}", *edits, what=what)
+
+ROUNDS = "for (int round = 0; round < rounds; round++)"
+"""The loop of the exercises that repeat their work inside one launch; 4 rounds are the most of any case."""
+
+attack("timed launches", "bank_conflicts", "sim=pass gpu=cheat", (ROUNDS, ROUNDS.replace("< rounds", "< (rounds > 4 ? 0 : rounds)")), what="words that stay where they are")  # fmt: skip
+attack("timed launches", "divergence", "sim=pass gpu=wrong", (ROUNDS, ROUNDS.replace("< rounds", "< min(rounds, 8)")), what="half of the rounds")  # fmt: skip
