@@ -78,13 +78,15 @@ def tell_once(message: str) -> None:
 def wrapped(text: str, *, width: int, indent: str = "") -> str:
     """``text`` in lines of at most ``width`` characters; all but the first begin with ``indent``.
 
-    Lines break only at spaces outside backticks: a path or a command is not broken, even if it is too long.
+    Lines break only at spaces outside backticks and numbers: a path or a command is not broken, even if it is too long.
     """
     import re
     from textwrap import wrap
 
-    glued = re.sub("`[^`]*`", lambda command: command[0].replace(" ", _GLUE), text)
-    lines = wrap(glued, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    from grader.text import glued
+
+    whole = re.sub("`[^`]*`", lambda command: command[0].replace(" ", _GLUE), glued(text, _GLUE))
+    lines = wrap(whole, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace(_GLUE, " ")
 
 

@@ -6,6 +6,7 @@ has its own escapes.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -94,6 +95,14 @@ def bytes_words(count: float) -> str:
 
 def percent(fraction: float) -> str:
     return f"{100 * fraction:.1f} %"
+
+
+_GROUP = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+
+
+def glued(text: str, glue: str) -> str:
+    """The text with ``glue`` at the spaces inside numbers, ``1 000 000``, where no line may break."""
+    return _GROUP.sub(glue, text)
 
 
 def size_words(size: Mapping[str, int]) -> str:

@@ -29,6 +29,11 @@ GENERATORS = 2
 MOST_LISTENED_WORDS = 60
 MOST_ROUNDED = 0.05
 """The largest part of an answer that rounding may change: more, and a wrong answer is taken for the right one."""
+_ONE_OF_MANY = re.compile(
+    r"(?<![\w.,])(?<![-+−·×*/÷^%] )(?<![-+−·×*/÷^%])(?<!\d )"
+    r"1 (?!(?:is|has|was|ms|uses|begins|flips|takes|lies)\b)[a-z]{2,}s\b"
+)  # "1 sectors", and not "32 + 1 words" or "1 048 576 halves"
+_EXPONENT = re.compile(r"\d(?:\.\d+)?e[+-]\d+")
 
 
 def question_problems(entry: CourseExercise) -> Iterator[Problem]:
@@ -70,6 +75,15 @@ def generator_problems(generator: Generator) -> Iterator[str]:
         unmentioned = generator.names - set(re.findall(r"[A-Za-z_]\w*", " ".join(expressions_in(generator.ask))))
         yield f"asks the same and has different answers: it does not mention {listed(sorted(unmentioned))}"
     yield from dict.fromkeys(message for question in drawn for message in _answer_problems(question))
+    yield from dict.fromkeys(message for question in drawn for message in _wording_problems(question))
+
+
+def _wording_problems(question: NumericQuestion) -> Iterator[str]:
+    text = f"{question.text}\n{question.because}"
+    for slip in _ONE_OF_MANY.findall(text):
+        yield f"says {slip!r}: {{n:{slip.partition(' ')[2]}}} in braces counts in words"
+    for slip in _EXPONENT.findall(text):
+        yield f"says {slip!r}: people write 0.001 or 268 million"
 
 
 def _answer_problems(question: NumericQuestion) -> Iterator[str]:

@@ -10,8 +10,9 @@
     **Listens for:** bytes in flight.
 
 A generator's draws are numbered, so that all of them can be checked and a seed always draws the same. In ``ask`` and
-``because`` braces hold a drawn name or an expression of the drawn names; ``because`` also knows ``answer``. Expressions
-have the functions of `grader.practice.gpu_arithmetic`, and ``/`` divides as on paper.
+``because`` braces hold a drawn name or an expression of the drawn names; ``because`` also knows ``answer``. A noun is
+counted: ``{n:sectors}`` is "1 sector" or "4 sectors". Expressions have the functions of
+`grader.practice.gpu_arithmetic`, and ``/`` divides as on paper.
 """
 
 from __future__ import annotations
@@ -72,7 +73,17 @@ def questions_in(markdown: str) -> tuple[Question, ...]:
 # ------------------------------------------------------------------------------------------------------------- numbers
 
 
-_PLURAL = re.compile(r"(?<=\w\w)s\b")  # of "blocks per SM", not of "ms"
+_PLURAL = re.compile(r"(?<=hal)ves\b|(?<=\w\w)s\b")  # of "blocks per SM", not of "ms"
+
+
+def singular(words: str) -> str:
+    """The words for one: "block per SM" for "blocks per SM", "half" for "halves"."""
+    return _PLURAL.sub(lambda end: "f" if end[0] == "ves" else "", words)
+
+
+def in_number(shown: str, nouns: str) -> str:
+    """``1 sector``, ``4 sectors``: a number as it is shown, with what it counts."""
+    return f"{shown} {singular(nouns) if shown == '1' else nouns}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -91,8 +102,7 @@ class NumericQuestion:
         places = Decimal(1).scaleb(-(self.decimals or 0))
         value = Decimal(repr(self.answer)).quantize(places, ROUND_HALF_UP)
         number = _shown(int(value)) if value == int(value) else f"{value}"
-        unit = _PLURAL.sub("", self.unit) if number == "1" else self.unit
-        return f"{number} {unit}".rstrip()
+        return in_number(number, self.unit)
 
     def is_right(self, typed: str) -> bool | None:
         """Whether a typed answer is right; None if it cannot be read as a number in the unit.
@@ -159,15 +169,16 @@ def _filled(text: str, drawn: Drawn) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1] is None:
             return match[0][0]
-        word = drawn.get(match[1].strip())
-        return word if isinstance(word, str) else _shown(_evaluate(match[1], drawn))
+        expression, _, nouns = match[1].partition(":")
+        word = drawn.get(expression.strip())
+        return word if isinstance(word, str) else in_number(_shown(_evaluate(expression, drawn)), nouns.strip())
 
     return _BRACES.sub(value, text)
 
 
 def expressions_in(text: str) -> tuple[str, ...]:
     """What the braces of an ``ask`` or a ``because`` hold."""
-    return tuple(match[1].strip() for match in _BRACES.finditer(text) if match[1] is not None)
+    return tuple(match[1].partition(":")[0].strip() for match in _BRACES.finditer(text) if match[1] is not None)
 
 
 def _evaluate(text: str, drawn: Drawn) -> Number:

@@ -51,6 +51,8 @@ def test_what_one_listens_for_is_short(scale):
         ('answer = "n"', 'answer = "n / 7"', "has answers that are no integers"),
         ('answer = "n"', 'answer = "n / 7"\ndecimals = 1', "rounds 0.143 to 0.1: it needs more decimals"),
         ('answer = "n"', 'answer = "n"\nunit = "7 miles"', "does not accept its own answer, '1 7 mile"),
+        ('"{n}?"', '"{n} sectors?"', "1st [[number]] says '1 sectors': {n:sectors} in braces counts in words"),
+        ('"{n}?"', '"{n / 100000}?"', "says '1e-05'"),
         ("[1, 2, 3]", "{ low = 1, high = 100 }, m = { low = 1, high = 100 }", "has 10000 draws; at most 5000"),
     ],
 )

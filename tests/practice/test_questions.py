@@ -121,6 +121,13 @@ def test_one_of_something_is_no_plural():
     assert generator(unit='"ms"').question(0).shown_answer == "1 ms"
 
 
+def test_a_noun_in_braces_is_counted():
+    asked = generator(ask='"{n:packs} of {n * 8:halves}, {n / 2:halves}, 3 + {n}?"', draw="{ n = [1, 2] }")
+    assert [asked.question(at).text for at in (0, 1)] == [
+        "1 pack of 8 halves, 0.5 halves, 3 + 1?", "2 packs of 16 halves, 1 half, 3 + 2?"
+    ]  # fmt: skip
+
+
 def test_a_share_may_be_typed_as_percent_or_as_a_fraction():
     share = generator(answer='"100 * n / 4"', unit='"%"', draw="{ n = [3] }").question(0)
     assert [share.is_right(typed) for typed in ("75", "75 %", "3/4", "0.75", "0.75 %")] == [True] * 4 + [False]
