@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from grader.api import grade
@@ -9,6 +12,9 @@ from grader.backends.base import CaseRun, Execution
 from grader.backends.sim.session import SimSession
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
+from grader.dev.grading import request
+from grader.grading.grade import grade as graded
+from tests.grading.requests import changed
 
 pytestmark = [
     pytest.mark.slow,
@@ -246,10 +252,12 @@ def test_a_pass_shows_the_figures_that_were_graded_and_what_no_gpu_means() -> No
     assert verdict.stage("fast").detail.endswith("only the time shows two loads of each array in flight")
 
 
-def test_what_nothing_wrote_is_a_warning_where_no_output_depends_on_it() -> None:
-    verdict = grade(
-        "splitk_gemm", source=edited("splitk_gemm", ("    if (i < count) {\n", "    {\n")), backend="sim", seed=5
-    )
+def test_what_nothing_wrote_is_a_warning_where_no_output_depends_on_it(tmp_path: Path) -> None:
+    entry, path = load_catalog([]).find("splitk_gemm"), tmp_path / "splitk_gemm.cu"
+    path.write_text(edited("splitk_gemm", ("    if (i < count) {\n", "    {\n")), encoding="utf-8")
+    size = {"m": 33, "n": 36, "k": 260}
+    small = replace(entry.exercise, small=(size,), simulated=size, secret={}, technique=())
+    verdict = graded(changed(request(entry, path, "sim"), exercise=small))
     assert verdict.verdict == "pass"
     (warning,) = [found for found in verdict.diagnostics if found.severity == "warning"]
     assert (warning.kind, warning.array) == ("unused_read", "partial")

@@ -28,7 +28,7 @@ Arrays = Mapping[str, np.ndarray]
 BASE = Exercise(
     name="any_order", order=1, idea="blocks in any order", oracle="none", exact=False,
     arrays=(Array("x", "int32", "n", values=Values(0, 9)), Array("out", "int32", "n", role="out")),
-    small=({"n": 1}, {"n": 2500}), simulated={"n": 4096},
+    small=({"n": 1}, {"n": 700}), simulated={"n": 1024},
 )  # fmt: skip
 ONE = replace(BASE, arrays=(BASE.arrays[0], Array("out", "int32", "1", role="out")))
 

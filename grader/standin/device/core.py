@@ -233,6 +233,7 @@ class DeviceCore:
 
     def _forget(self) -> None:
         """Drop records that cannot matter to a later run."""
+        self.clock.restart()  # before operations forget what they waited for
         chains = self.streams.chains
         self._history = [op for op in self._history if not chains.is_known(op)]
         for op in self._history:
@@ -240,7 +241,6 @@ class DeviceCore:
         self.executor.watch.forget()
         self.pending_at_query.clear()
         self.streams.forget_history()
-        self.clock.changed()
 
     # -- issuing and waiting ----------------------------------------------------------------------------------------
     def issue(self, task: StreamTask, stream: DeviceStream) -> StreamOperation | None:

@@ -224,6 +224,9 @@ class _Replay:
         self.queues: dict[int, deque[StreamOperation]] = defaultdict(deque)  # by chain, operations not yet started
         self.issued_s: dict[StreamOperation, float] = {}
         self.waiting: set[StreamOperation] = set()  # issued, not started
+        self.ready: dict[
+            StreamOperation, tuple[float, Engine | None]
+        ] = {}  # first in their chains: since when, and where
         for op in (op for entry in log for op in entry.issued):
             op.start_s = op.end_s = None
 
@@ -251,21 +254,26 @@ class _Replay:
 
     def _next(self) -> tuple[StreamOperation, float]:
         """The operation that starts next, and when: of the first ones in their chains, the one that can start first."""
-        ready = [q[0] for q in self.queues.values() if q and not any(b in self.waiting for b in q[0].before)]
-        first = min(ready, key=self._start)
+        for queue in self.queues.values():
+            if queue and queue[0] not in self.ready and self.waiting.isdisjoint(queue[0].before):
+                op = queue[0]
+                self.ready[op] = (
+                    max([self.issued_s[op], *(b.end_s for b in op.before if b.end_s is not None)]),
+                    engine(op),
+                )
+        first = min(self.ready, key=self._start)
         return first, self._start(first)[0]
 
     def _start(self, op: StreamOperation) -> tuple[float, float, int]:
         """A sort key: when the operation can start, when it became ready, and its number."""
-        ready = max([self.issued_s[op], *(b.end_s for b in op.before if b.end_s is not None)])
-        its_engine = engine(op)
+        ready, its_engine = self.ready[op]
         return max(ready, self.free[its_engine]) if its_engine else ready, ready, op.number
 
     def _begin(self, op: StreamOperation, start: float) -> None:
         self.queues[op.chain].popleft()
         self.waiting.discard(op)
         op.start_s, op.end_s = start, start + (op.duration_s or 0.0)
-        its_engine = engine(op)
+        _, its_engine = self.ready.pop(op)
         if its_engine is not None:
             self.free[its_engine] = op.end_s
 
