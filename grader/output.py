@@ -85,12 +85,12 @@ def wrapped(text: str, *, width: int, indent: str = "") -> str:
 
     from grader.text import glued
 
-    whole = re.sub("`[^`]*`", lambda command: command[0].replace(" ", _GLUE), glued(text, _GLUE))
+    whole = re.sub("`[^`]*`", lambda command: command[0].replace(" ", NO_BREAK), glued(text, NO_BREAK))
     lines = wrap(whole, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines).replace(_GLUE, " ")
+    return "\n".join(lines).replace(NO_BREAK, " ")
 
 
-_GLUE = "\0"  # a space at which no line may break
+NO_BREAK = "\0"  # a space at which no line may break
 
 
 def say(text: str) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
+from grader.output import print_line, wrapped
 from grader.text import (
+    amount,
     case_words,
     duration,
+    figure,
+    glued,
     index_words,
     listed,
     minutes_words,
@@ -100,3 +107,36 @@ def test_sizes_indices_and_fractions_in_words():
     assert index_words((5, 0, 0)) == "5"
     assert index_words((5, 0, 1)) == "(5, 0, 1)"
     assert percent(0.7104) == "71.0 %"
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_message_is_wrapped_on_a_terminal_and_whole_elsewhere(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    message = "grade: there is no exercise 'reduce_v77' among the 57\n       `grade list` shows the names of all"
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    print_line(message, to_stderr=True)
+    assert sys.stderr.getvalue() == f"{message}\n"
+    monkeypatch.setattr("sys.stderr", Terminal())
+    print_line(message, to_stderr=True)
+    assert sys.stderr.getvalue().splitlines() == [
+        "grade: there is no exercise 'reduce_v77'",
+        "       among the 57",
+        "       `grade list` shows the names of",
+        "       all",
+    ]
+
+
+def test_a_line_breaks_between_numbers_alone():
+    assert wrapped("of 1 000 000 threads", width=8) == "of\n1 000 000\nthreads"
+    assert glued("30 launches of 1 048 576 in 5 1234", "_") == "30 launches of 1_048_576 in 5 1234"
+
+
+def test_an_amount_has_a_prefix_and_no_exponent():
+    assert [amount(268e6, "FLOP"), amount(1.07e9, "B"), amount(12, "B")] == ["268 MFLOP", "1.07 GB", "12 B"]
+    assert [figure(value) for value in (0.25, 20.61, 1365.3, 999.7)] == ["0.25", "20.6", "1 365", "1 000"]

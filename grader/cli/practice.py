@@ -24,7 +24,7 @@ from grader.cli.course import (
 )
 from grader.cli.paths import choose_path, finished, path_standing
 from grader.errors import UsageError
-from grader.output import print_json, print_line, print_text, say, screen, wrapped, write_file
+from grader.output import NO_BREAK, print_json, print_line, print_text, say, screen, wrapped, write_file
 from grader.practice.chosen import chosen_name, chosen_path
 from grader.practice.history import (
     Following,
@@ -356,6 +356,12 @@ def all_passed(catalog: Catalog, reason: Following) -> str:
     return "You have passed every exercise that needs no GPU; `grade list` marks those that need one."
 
 
+def prediction_line(line: str, width: int) -> str:
+    """A prediction; if it needs a second line, this has the count and what it says of the prediction."""
+    predicted, comma, count = line.partition(", ")
+    return wrapped(f"{predicted}{comma}{count.replace(' ', NO_BREAK)}", width=width, indent=" " * 4)
+
+
 def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None) -> int:
     """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, by its suffix."""
     from grader.practice.quiz import due_today, utc_now
@@ -380,7 +386,7 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
         for line in table_lines(overview, title=chapter_title, day=local_day):
             print_line(line)
         for line in prediction_lines(predictions, overview.names(), day=local_day):
-            print_line(wrapped(line, width=screen().width, indent=" " * 4))
+            print_line(prediction_line(line, screen().width))
         for sentence in moved_sentences(overview):
             say(sentence)
         if path := chosen_path(catalog):

@@ -28,7 +28,7 @@ from grader.cli.quiz import not_a_number
 from grader.errors import UsageError, WarpgradeError
 from grader.frozen import dataclass
 from grader.gpus.models import simulable
-from grader.output import print_line, print_text, say, screen
+from grader.output import print_line, print_text, say, screen, wrapped
 from grader.practice.follow_up import FollowUp, follow_ups
 from grader.practice.history import hints_seen
 from grader.practice.interview import Answer, Interview, attempt_of, interview_text
@@ -163,7 +163,7 @@ class Sitting:
             say("This interview is over. Its report:")
             return self._report()
         goes_on = f"The clock runs on: `grade interview {self.file}` goes on with it."
-        with ctrl_c_ends_at_once(f"grade: interrupted. {safe(goes_on)}"):
+        with ctrl_c_ends_at_once(wrapped(f"grade: interrupted. {safe(goes_on)}", width=screen().width, indent=" " * 7)):
             self._open()
             if (self.session.code_ended_s is None and not self._code()) or not self._questions():
                 say(goes_on)

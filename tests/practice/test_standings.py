@@ -9,6 +9,7 @@ from io import StringIO
 
 import pytest
 
+from grader.cli.practice import prediction_line
 from grader.practice.progress import COLUMNS, Predicted, Run
 from grader.practice.standings import (
     PlacedExercise,
@@ -60,6 +61,12 @@ def test_predictions_are_counted_and_the_newest_shown_under_the_names_of_today()
     assert many[0] == "4 of 8 predictions right; the newest:"
     assert len(many) == 6
     assert [*prediction_lines([], {}, day=str)] == []
+
+
+def test_a_count_and_its_judgement_stay_in_one_line():
+    line = "  2026-11-03  transpose_v3  shared_load_excess_wavefronts = 0, counted 0: right"
+    assert prediction_line(line, 100) == line
+    assert prediction_line(line, 76) == line.replace(", counted", ",\n    counted")
 
 
 def test_the_document_has_every_prediction():
