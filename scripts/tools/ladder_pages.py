@@ -116,6 +116,7 @@ def table(steps: Sequence[Step], report: Report) -> str:
     shown = [entry for entry in columns if _differ([step.counter(entry.counter, entry.per) for step in steps])]
     times = [[f"`{step.name}`", *_times(step)] for step in steps]
     heads = ["step", "median", *_heads(steps)]
+    times = [[*row, *[NOTHING] * (len(heads) - len(row))] for row in times]  # a step may have fewer sizes
     if steps[0].of_bytes:
         rows = [[*row, *_figures(step, shown)] for row, step in zip(times, steps, strict=True)]
         head = f"{_head(steps, report)} {_of_counters(steps)} {_legend(shown)}".rstrip()
@@ -171,8 +172,8 @@ def _heads(steps: Sequence[Step]) -> list[str]:
 
 
 def _other_sizes(steps: Sequence[Step]) -> dict[str, str]:
-    """The further sizes, in short and in full."""
-    exercise = steps[0].entry.exercise
+    """The further sizes, in short and in full: those of the step that has the most."""
+    exercise = max((step.entry.exercise for step in steps), key=lambda exercise: len(exercise.also_timed))
     timed = exercise.timed or {}
     return {
         " × ".join(str(n) for name, n in also.size.items() if n != timed.get(name)): size_in_words(also.size)

@@ -189,7 +189,7 @@ def ceilings(report: Report, counted: str, peak: float | None = None) -> dict[st
 def libraries(steps: Sequence[Step]) -> dict[str, list[Timed | None]]:
     """Each library by what it is: at the timed size, then at each further one. The last step's times count."""
     found: dict[str, list[Timed | None]] = {}
-    sizes = 1 + len(steps[0].further)
+    sizes = 1 + max(len(step.further) for step in steps)
     for step in steps:
         for at, row in enumerate((step.row, *step.further)):
             for name, timed in row.libraries:

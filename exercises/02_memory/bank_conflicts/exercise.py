@@ -43,7 +43,6 @@ EXERCISE = Exercise(
         of="ceiling",
         ceiling="shared_f32",
         warm=True,
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     compared=("stub", "wrong/two_of_three.diff", "wrong/the_worst_only.diff"),
     technique=(

@@ -23,7 +23,6 @@ EXERCISE = Exercise(
         of="ceiling",
         ceiling="decode_u32",
         warm=True,
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     compared=("stub", "wrong/half_warps.diff", "wrong/both_for_all.diff"),
     technique=(

@@ -42,7 +42,6 @@ EXERCISE = Exercise(
     target=Target(
         unit="fp32",
         ceiling="fma_f32",
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     technique=(
         Expect(

@@ -42,7 +42,6 @@ EXERCISE = Exercise(
         unit="fp32",
         of="ceiling",
         ceiling="distance_f32",
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     compared=("stub", "wrong/fewer_registers_only.diff", "wrong/half_the_warps.diff", "wrong/one_point_each.diff"),
     technique=(

@@ -38,7 +38,6 @@ EXERCISE = Exercise(
     target=Target(
         unit="int8_tensor",
         ceiling="mma_i8",
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     technique=(
         # A product of m16n8k32, or of WMMA's 16 × 16 × 16, is 4096 multiply-adds.

@@ -37,7 +37,6 @@ EXERCISE = Exercise(
         unit="bandwidth",
         of="ceiling",
         ceiling="copy_f32x4",
-        note="no line: it is not measured on an H200 yet, so technique alone decides",
     ),
     # No technique: the simulator is an A100, which has no clusters, and can count nothing.
     # As in softmax_v1, and a share is a product of two exponentials.
