@@ -32,8 +32,9 @@ class Gpu:
     def __init__(self, number: int, ring: int, n: int) -> None:
         self.number = number
         self.own = slice(n * number, n * (number + 1))  # its part of x and out
-        with cupy.cuda.Device(number) as device:
-            self.most_blocks = BLOCKS_PER_SM * device.attributes["MultiProcessorCount"]
+        self.device = cupy.cuda.Device(number)
+        with self.device:
+            self.most_blocks = BLOCKS_PER_SM * self.device.attributes["MultiProcessorCount"]
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self.x, self.p, self.gradient = (cupy.empty(n, np.float32) for _ in range(3))
             self.ways = dict(zip(WAYS, map(Way, cut(self.gradient, ring)), strict=True))
@@ -51,8 +52,8 @@ class Gpu:
 
 def cut(gradient: cupy.ndarray, ring: int) -> list[list[list[cupy.ndarray]]]:
     """The gradient's pieces by way, chunk and place in the chunk: as many chunks as GPUs. Some pieces may be empty."""
-    # On two GPUs four pieces, on more GPUs fewer: the host needs time for each piece of each step, and must stay ahead.
-    pieces = max(1, 4 // (ring - 1))
+    # The host needs time for each piece, in each step, on each GPU. It must not take longer than the copies.
+    pieces = 2 if ring < 4 else 1
     count = len(WAYS) * ring * pieces
     ends = [gradient.size * i // count for i in range(count + 1)]
     parts = iter([gradient[start:stop] for start, stop in pairwise(ends)])
@@ -79,7 +80,7 @@ def setup(module: cupy.RawModule, x: np.ndarray, weight: np.ndarray, rate: np.nd
 
 def allow(gpu: Gpu, peer: Gpu) -> None:
     """Let copies to `gpu` take the direct way from `peer`, and kernels on `gpu` reach the memory of `peer`."""
-    with cupy.cuda.Device(gpu.number):
+    with gpu.device:
         try:
             cupy.cuda.runtime.deviceEnablePeerAccess(peer.number)
         except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -103,14 +104,14 @@ def run() -> None:
 def every_gpu(act: Callable[..., None], *args: float) -> None:
     """Every GPU is told what to do. The host waits for nothing; that is for the GPUs' streams."""
     for gpu in gpus:
-        with cupy.cuda.Device(gpu.number):
+        with gpu.device:
             act(gpu, *args)
 
 
 def both_ways(act: Callable[..., None], step: int, piece: int) -> None:
     """Every GPU is told what to do, for both ways."""
     for gpu in gpus:
-        with cupy.cuda.Device(gpu.number):
+        with gpu.device:
             for way in WAYS:
                 act(gpu, way, step, piece)
 

@@ -32,8 +32,9 @@ class Gpu:
     def __init__(self, number: int, ring: int, n: int) -> None:
         self.number = number
         self.own = slice(n * number, n * (number + 1))  # its part of x and out
-        with cupy.cuda.Device(number) as device:
-            self.most_blocks = BLOCKS_PER_SM * device.attributes["MultiProcessorCount"]
+        self.device = cupy.cuda.Device(number)
+        with self.device:
+            self.most_blocks = BLOCKS_PER_SM * self.device.attributes["MultiProcessorCount"]
             self.stream = cupy.cuda.Stream(non_blocking=True)
             self.x, self.p, self.gradient = (cupy.empty(n, np.float32) for _ in range(3))
             self.ways = dict(zip(WAYS, map(Way, cut(self.gradient, ring)), strict=True))
@@ -97,14 +98,14 @@ def run() -> None:
 def every_gpu(act: Callable[..., None], *args: float) -> None:
     """Every GPU is told what to do. The host waits for nothing; that is for the GPUs' streams."""
     for gpu in gpus:
-        with cupy.cuda.Device(gpu.number):
+        with gpu.device:
             act(gpu, *args)
 
 
 def both_ways(act: Callable[..., None], step: int, piece: int) -> None:
     """Every GPU is told what to do, for both ways."""
     for gpu in gpus:
-        with cupy.cuda.Device(gpu.number):
+        with gpu.device:
             for way in WAYS:
                 act(gpu, way, step, piece)
 
