@@ -28,7 +28,7 @@ EXERCISE = Exercise(
         {"m": 16, "n": 16, "k": 1040},
         {"m": 128, "n": 96, "k": 160},
         {"m": 144, "n": 272, "k": 48},
-        # More tiles than multiprocessors, and three steps for each: a block's second tile begins in the middle of the ring.
+        # More tiles than multiprocessors, three steps for each: a block's second tile begins in the middle of the ring.
         {"m": 1552, "n": 3088, "k": 144},
     ),
     secret={"m": (16, 160, 16), "n": (16, 160, 16), "k": (16, 256, 16)},
