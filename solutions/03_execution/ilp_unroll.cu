@@ -8,8 +8,8 @@
 
 // launch ilp_unroll(hares, foxes, out, n, steps, h): grid=sm_count block=128
 
-// Islands of a thread at once. The result of an fma can be used four cycles later, so four chains would do if nothing
-// else was in the way; eight leave room for the loop, and 16 registers are nothing.
+// Islands of a thread at once. The result of an fma can be used four cycles later, so four chains are enough. How
+// much more are worth depends on the order that ptxas finds: `grade tune ilp_unroll --set OWN=4,6,8` compares.
 #define OWN 8
 
 // One block on each multiprocessor is enough: ptxas reckons with many warps otherwise, and to save registers it may put
