@@ -77,8 +77,13 @@ def _scale(value: float) -> tuple[float, str]:
 
 
 def figure(value: float) -> str:
-    """Return e.g. ``0.25``, ``20.6`` or ``1 365``: three significant digits, or an integer, and never an exponent."""
-    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}".replace(",", " ")
+    """Return e.g. ``0.25``, ``20.6`` or ``1365``: three significant digits, or an integer, and never an exponent."""
+    return f"{value:.3g}" if abs(value) < 999.5 else grouped(value)
+
+
+def grouped(value: float) -> str:
+    """Return the integer that is nearest: ``4096``, ``1 048 576``."""
+    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 10_000 else f"{value:.0f}"
 
 
 def duration(seconds: float) -> str:

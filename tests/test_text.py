@@ -139,4 +139,4 @@ def test_a_line_breaks_between_numbers_alone():
 
 def test_an_amount_has_a_prefix_and_no_exponent():
     assert [amount(268e6, "FLOP"), amount(1.07e9, "B"), amount(12, "B")] == ["268 MFLOP", "1.07 GB", "12 B"]
-    assert [figure(value) for value in (0.25, 20.61, 1365.3, 999.7)] == ["0.25", "20.6", "1 365", "1 000"]
+    assert [figure(value) for value in (0.25, 20.61, 1365.3, 999.7)] == ["0.25", "20.6", "1365", "1000"]

@@ -26,6 +26,7 @@ class Word:
     title: str
     meaning: str
     others: tuple[str, ...] = ()  # names that the title does not have
+    profiler: str = ""  # of a counter: its name in Nsight Compute, "" if it has none
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,10 +46,13 @@ def glossary() -> Iterator[Word]:
 
 def counters() -> Iterator[Word]:
     """The counters that can be predicted, in the order of their page; a heading of a report's table is a name, too."""
-    for section, title, meaning in _rows("counters.md"):
+    full = ""
+    for section, title, cells in _rows("counters.md"):
         name = title.strip("`")
         others = (name.replace("_", " "), HEADINGS.get(name, ""))
-        yield Word(section, title, meaning.partition(" | ")[0].removesuffix("."), (*filter(None, others),))
+        meaning, _, profiler = cells.partition(" | ")
+        full, same = (full, f"{full}, {profiler}") if profiler.startswith("the same") else (profiler, profiler)
+        yield Word(section, title, meaning.removesuffix("."), (*filter(None, others),), same.strip("–"))
 
 
 def _rows(page: str) -> Iterator[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ def show_words(words: Sequence[str], *, no_color: bool) -> int:
     """Explain a word, which may consist of several, or list all words; ``counters`` lists all counters, too."""
     if words:
         found = find_words(" ".join(words))
-        page = "\n\n".join(f"**{word.title}** ({word.section.lower()})\n\n{word.meaning}." for word in found)
+        page = "\n\n".join(map(_explained, found))
         closing = "`grade words` lists all words, `grade words counters` all counters."
         if any(word.title == "counter" for word in found):
             page += f"\n\n{_by_section(counters())}"
@@ -23,6 +23,12 @@ def show_words(words: Sequence[str], *, no_color: bool) -> int:
         closing = "`grade words WORD` explains one of them. `grade words counters` lists all counters."
     print_paged(shown_statement(page, no_color=no_color) + "\n", closing)
     return 0
+
+
+def _explained(word: Word) -> str:
+    """The word with its meaning, and a counter's name in the profiler."""
+    profiler = f"\n\nIn Nsight Compute: {word.profiler}." if word.profiler else ""
+    return f"**{word.title}** ({word.section.lower()})\n\n{word.meaning}.{profiler}"
 
 
 def _by_section(words: Iterable[Word]) -> str:

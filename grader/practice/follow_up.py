@@ -14,9 +14,9 @@ from grader.expressions import evaluate
 from grader.frozen import dataclass
 from grader.gpus.models import capability, published, simulable
 from grader.practice.interview import Attempt
-from grader.practice.questions import Generator, NumericQuestion, Question
+from grader.practice.questions import Generator, NumericQuestion, Question, in_number
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED, occupancy
-from grader.text import amount, counted, figure
+from grader.text import amount, counted, figure, grouped
 
 GPUS = ("NVIDIA A100-SXM4-80GB", "NVIDIA H200", "NVIDIA L4", "NVIDIA GeForce RTX 4090")
 FP32_UNITS = frozenset({"bandwidth", "fp32"})
@@ -85,9 +85,9 @@ def _own_kernel(attempts: Sequence[Attempt], arch: str) -> Iterator[FollowUp]:
     fits = occupancy(arch, threads=last.threads, registers=last.registers, shared_bytes=last.shared_bytes)
     text = (
         f"Your `{last.kernel}` has {counted(last.threads, 'thread')} a block and "
-        f"{counted(last.shared_bytes, 'byte')} of shared memory, and the assembler gives each thread "
+        f"{in_number(grouped(last.shared_bytes), 'bytes')} of shared memory, and the assembler gives each thread "
         f"{counted(last.registers, 'register')}. How many of its blocks are resident on one SM of "
-        f"{GPU_OF.get(arch, arch)} ({has.warps} warps, {has.blocks} blocks, {has.registers} registers, "
+        f"{GPU_OF.get(arch, arch)} ({has.warps} warps, {has.blocks} blocks, {grouped(has.registers)} registers, "
         f"{has.shared_bytes >> 10} KiB of shared memory)?"
     )
     limits = ", ".join(f"{name} {count}" for name, count in fits.limits.items())
@@ -113,7 +113,7 @@ def _bound(entry: CourseExercise, draw: Random) -> Iterator[FollowUp]:
         return
     intensity, ridge = flops / moved, gpu.fp32 * 1000 / gpu.bandwidth
     word = "memory" if intensity < ridge else "computing"
-    at = ", ".join(f"{key} = {value}" for key, value in size.items())
+    at = ", ".join(f"{key} = {grouped(value)}" for key, value in size.items())
     yield FollowUp(
         f"At {at} this task needs {amount(flops, 'FLOP')} in fp32 and must move {amount(moved, 'B')}. The {name} has "
         f"{gpu.bandwidth:g} GB/s and {gpu.fp32:g} TFLOP/s. What bounds it at best: memory or computing?",

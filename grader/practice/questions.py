@@ -31,7 +31,7 @@ from grader.expressions import Number, did_you_mean, evaluate
 from grader.frozen import dataclass
 from grader.practice.gpu_arithmetic import functions
 from grader.practice.pages import lines_of
-from grader.text import counted, ordinal
+from grader.text import counted, grouped, ordinal
 from grader.typed_numbers import values_in_unit
 
 LISTENS_FOR = "**Listens for:**"
@@ -193,7 +193,7 @@ def _shown(value: Number) -> str:
     """``4096``, ``1 048 576``, ``0.083333``."""
     if isinstance(value, float) and not value.is_integer():
         return f"{value:.5g}"
-    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 10_000 else f"{value:.0f}"
+    return grouped(value)
 
 
 # ------------------------------------------------------------------------------------------- reading interview.toml

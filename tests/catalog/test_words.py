@@ -22,6 +22,13 @@ def test_every_word_of_the_page_is_found_by_each_of_its_names():
             assert word in find_words(name), name
 
 
+def test_a_counter_has_its_name_in_the_profiler():
+    names = {word.title: word.profiler for word in counters()}
+    assert names["`barriers`"] == "`BAR` lines of the source page"
+    assert names["`spill_bytes`"] == ""
+    assert names["`global_store_requests`"].endswith("op_ld.sum`, the same with `op_st`")
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
