@@ -15,7 +15,7 @@ constexpr int CLUSTER = 8;  // blocks of a cluster: as many as every GPU with cl
 constexpr int THREADS = 1024;
 constexpr int WARPS = THREADS / 32;
 constexpr int PACKS = 7;  // of 4 floats, in the registers of a thread: 8 blocks hold 229376 floats
-constexpr int ROWS = 8;   // that a cluster takes, one after the other
+constexpr int ROWS = 32;  // that a cluster takes, one after the other
 
 // launch cluster_reduce(x, y, rows, cols): grid=CLUSTER * cdiv(rows, ROWS) block=THREADS cluster=CLUSTER shared=16 * cdiv(cols / 4, CLUSTER)
 
