@@ -15,7 +15,7 @@ EXERCISE = Exercise(
     ),
     oracle="waveshaper:harmonics",
     # 50021 samples: chunks longer than a block, and no multiple of it.
-    small=tuple({"n": n} for n in (1, 2, 31, 33, 255, 257, 1000, 50021)),
+    small=tuple({"n": n} for n in (1, 2, 33, 257, 1000, 50021)),
     secret={"n": (3, 40000, 1)},
     simulated={"n": 2**18},
     timed={"n": 2**25},  # 128 MiB cross the link in each direction
