@@ -19,8 +19,10 @@ from grader.timing.pass_lines import REFERENCE, lines_on
 from grader.timing.samples import SLOW_BELOW
 from grader.verdict import LaunchRecord
 
-SHARED = ("arrays", "oracle", "small", "secret", "simulated", "timed", "scalars", "work", "tolerance", "exact", "host")
-"""Fields that all steps of a ladder have in common, so that any step's file can be graded as any other."""
+SHARED = ("arrays", "oracle", "secret", "simulated", "timed", "scalars", "work", "tolerance", "exact", "host")
+"""Fields that all steps of a ladder have in common, so that any step's file can be graded as any other. They have the
+first step's small sizes, too; a later step may have more.
+"""
 
 Launches = Mapping[str, Sequence[LaunchRecord]]
 """The launches of each step's solution at the simulated size, by the step's name."""
@@ -58,6 +60,8 @@ def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iter
         for field in SHARED:
             if getattr(step.exercise, field) != getattr(steps[0].exercise, field):
                 yield Problem("exercise.py", f"{step.name} and {steps[0].name} differ in {field}")
+        if any(size not in step.exercise.small for size in steps[0].exercise.small):
+            yield Problem("exercise.py", f"{step.name} and {steps[0].name} differ in small")
     for before, step in pairwise(steps):
         cell = compared(before, step, launches)
         # A step that the simulator cannot run differs from the others by time alone, which has to be measured.

@@ -88,6 +88,10 @@ def test_a_field_in_which_a_step_differs_is_named_with_both_steps(lines, field, 
     assert said(V1, odd) == [f"exercise.py: v2 and v1 differ in {field}"]
 
 
+def test_a_later_step_may_have_more_small_sizes(lines):
+    assert said(V1, replace(V2, exercise=replace(V2.exercise, small=(*V1.exercise.small, {"n": 77})))) == []
+
+
 def test_what_steps_may_differ_in_is_no_problem(lines):
     later = replace(V2, exercise=replace(V2.exercise, idea="another", points=(1, 2, 3), baseline="a:b"))
     assert said(V1, later) == []
