@@ -38,6 +38,7 @@ EXERCISE = Exercise(
     target=Target(
         unit="int8",
         ceiling="dp4a_i8",
+        reach=0.85,
     ),
     technique=(
         # A warp's dp4a does 32 · 4 multiply-adds. With 8 × 8 sums a thread there are about 1.5 instructions for each of
