@@ -65,8 +65,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     float fa[TM], fb[TN];
 
     for (int l0 = 0; l0 < k; l0 += BK) {
-        // The next tiles: first all loads, then all stores, so that a block waits for memory once. A float4 of A is four
-        // elements of one row, and becomes one word in each of four rows of the transposed tile.
+        // The next tiles: first all loads, then all stores. A float4 of A is four elements of one row, and becomes one
+        // word in each of four rows of the transposed tile.
         float4 qa[A_LOADS], qb[B_LOADS];
 #pragma unroll
         for (int u = 0; u < A_LOADS; ++u) {
