@@ -148,5 +148,7 @@ def test_a_step_for_newer_devices_is_told_by_time_alone(lines):
     assert said(V1, V2, newest) == []  # nothing was measured yet
     lines |= {"v2": PassLine(0.5, 0.53), "v3": PassLine(0.52, 0.55)}
     assert [problem for problem in said(V1, V2, newest) if "passes v3" in problem]
+    lines |= {"v3": PassLine(0.52, 0.55, separated=False)}
+    assert said(V1, V2, newest) == []  # the profile says that time does not tell them apart
     lines |= {"v3": PassLine(0.8, 0.9)}
     assert said(V1, V2, newest) == []
