@@ -64,8 +64,8 @@ def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iter
             yield Problem("exercise.py", f"{step.name} and {steps[0].name} differ in small")
     for before, step in pairwise(steps):
         cell = compared(before, step, launches)
-        # A step that the simulator cannot run differs from the others by time alone, which has to be measured; where the
-        # profile says that time does not tell either, nothing does.
+        # A step that the simulator cannot run differs from the others by time alone, which has to be measured; where
+        # the profile says that time does not tell either, nothing does.
         line = lines_on(REFERENCE).get(step.name)
         told = line is not None and line.separated
         unknown = not told and not simulable(step.exercise.requires)
