@@ -24,7 +24,12 @@ EXERCISE = Exercise(
     simulated={"n": 2**20},
     timed={"n": 2**28},
     work=Work(bytes="12 * n", flops="2 * n"),
-    target=Target(unit="bandwidth", reach=0.80, ceiling="add_f32x4"),
+    target=Target(
+        unit="bandwidth",
+        reach=0.86,
+        ceiling="add_f32x4",
+        note="0.851 to 0.859 on H200s; of 1 to 8 rounds at once, two are the fastest",
+    ),
     technique=(
         Expect(
             "grid_growth",
