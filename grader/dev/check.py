@@ -15,7 +15,7 @@ from time import perf_counter
 from grader.catalog.courses import Broken, CourseExercise
 from grader.catalog.variants import entry_with
 from grader.dev.grading import CourseGrader
-from grader.dev.ladders import ladder_problems, ladders
+from grader.dev.ladders import ladder_problems, ladders, untold_steps
 from grader.dev.move import version_problems
 from grader.dev.paths import path_report
 from grader.dev.questions import question_problems
@@ -81,8 +81,11 @@ def run(
     launches = {report.name: report.launches for report in checked}
     for name, steps in ladders(exercises) if not left else ():
         found = tuple(ladder_problems(steps, launches))
-        summary = f"{len(steps)} steps, each differs from the one before" if not found else ""
-        show(CheckReport(f"ladder {name}", found, summary))
+        untold = tuple(untold_steps(steps))
+        differ = (
+            f"{len(untold)} may differ in nothing from the one before" if untold else "each differs from the one before"
+        )
+        show(CheckReport(f"ladder {name}", found, "" if found else f"{len(steps)} steps, {differ}", advice=untold))
     if paths := path_report(exercises, known or exercises):
         show(paths)
     elapsed = f"{perf_counter() - started:.0f} s"

@@ -65,7 +65,7 @@ def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iter
     for before, step in pairwise(steps):
         cell = compared(before, step, launches)
         # A step that the simulator cannot run differs from the others by time alone, which has to be measured; where
-        # the profile says that time does not tell either, nothing does.
+        # time does not tell either, nothing does (`untold_steps`).
         line = lines_on(REFERENCE).get(step.name)
         told = line is not None and line.separated
         unknown = not told and not simulable(step.exercise.requires)
@@ -74,6 +74,15 @@ def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iter
                 "exercise.py",
                 f"the solution of {before.name} passes {step.name}: they differ neither in technique nor in time",
             )
+
+
+def untold_steps(steps: Sequence[CourseExercise]) -> Iterator[Problem]:
+    """Yield each step that nothing tells from the one before: it runs on no simulator, and time does not tell it."""
+    for before, step in pairwise(steps):
+        line = lines_on(REFERENCE).get(step.name)
+        if line is not None and not line.separated and not simulable(step.exercise.requires):
+            why = "the simulator cannot count it, and its time is too near"
+            yield Problem("exercise.py", f"a solution of {before.name} may pass {step.name}: {why}")
 
 
 def matrix(steps: Sequence[CourseExercise], launches: Launches) -> list[LadderCell]:

@@ -9,7 +9,7 @@ import pytest
 
 from grader.catalog.courses import Course, CourseExercise
 from grader.dev import ladders as module
-from grader.dev.ladders import compared, ladder_problems, ladders, matrix
+from grader.dev.ladders import compared, ladder_problems, ladders, matrix, untold_steps
 from grader.exercise import Array, Exercise, Expect, Tolerance
 from grader.timing.pass_lines import PassLine
 from grader.verdict import LaunchRecord
@@ -149,6 +149,9 @@ def test_a_step_for_newer_devices_is_told_by_time_alone(lines):
     lines |= {"v2": PassLine(0.5, 0.53), "v3": PassLine(0.52, 0.55)}
     assert [problem for problem in said(V1, V2, newest) if "passes v3" in problem]
     lines |= {"v3": PassLine(0.52, 0.55, separated=False)}
-    assert said(V1, V2, newest) == []  # the profile says that time does not tell them apart
+    assert said(V1, V2, newest) == []  # the profile says that time does not tell them apart, so it is advice
+    assert [str(one) for one in untold_steps((V1, V2, newest))] == [
+        "exercise.py: a solution of v2 may pass v3: the simulator cannot count it, and its time is too near"
+    ]
     lines |= {"v3": PassLine(0.8, 0.9)}
     assert said(V1, V2, newest) == []
