@@ -82,10 +82,9 @@ def run(
     for name, steps in ladders(exercises) if not left else ():
         found = tuple(ladder_problems(steps, launches))
         untold = tuple(untold_steps(steps))
-        differ = (
-            f"{len(untold)} may differ in nothing from the one before" if untold else "each differs from the one before"
-        )
-        show(CheckReport(f"ladder {name}", found, "" if found else f"{len(steps)} steps, {differ}", advice=untold))
+        differ = f"{len(untold)} may not differ" if untold else "each differs"
+        summary = f"{len(steps)} steps, {differ} from the one before" if not found else ""
+        show(CheckReport(f"ladder {name}", found, summary, advice=untold))
     if paths := path_report(exercises, known or exercises):
         show(paths)
     elapsed = f"{perf_counter() - started:.0f} s"
