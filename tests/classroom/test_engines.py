@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -38,11 +39,18 @@ def files_below(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def left_over() -> list[Path]:
-    return list(cache_folder("class", "work").glob(f"*~{os.getpid()}~*"))
+@pytest.fixture
+def left_over() -> Callable[[], set[Path]]:
+    """The folders that a test leaves; those of dask stay until this process ends."""
+
+    def folders() -> set[Path]:
+        return set(cache_folder("class", "work").glob(f"*~{os.getpid()}~*"))
+
+    before = folders()
+    return lambda: folders() - before
 
 
-def test_a_worker_grades_as_the_api_does_and_its_machine_code_goes_with_it(launcher):
+def test_a_worker_grades_as_the_api_does_and_its_machine_code_goes_with_it(launcher, left_over):
     outcome = launcher.threads.submit(launcher.run, TASK).result()
     run = outcome.document["run"]
     here = grade("vector_add", source=KERNEL.decode(), backend="sim", seed=7).to_dict()
@@ -52,7 +60,7 @@ def test_a_worker_grades_as_the_api_does_and_its_machine_code_goes_with_it(launc
     assert [launch["counters"] for launch in run["launches"]] == [launch["counters"] for launch in here["launches"]]
     assert run["seed"] is None
     assert run.keys() == here.keys()
-    assert left_over() == []
+    assert left_over() == set()
     (folder,) = cache_folder("class", "warm").glob("vector_add-*/sim")
     warm = files_below(folder)
     other = launcher.threads.submit(launcher.run, TASK).result()
@@ -60,11 +68,11 @@ def test_a_worker_grades_as_the_api_does_and_its_machine_code_goes_with_it(launc
     assert files_below(folder) == warm != set()
 
 
-def test_a_worker_that_hangs_is_killed_with_all_that_it_started(launcher):
+def test_a_worker_that_hangs_is_killed_with_all_that_it_started(launcher, left_over):
     outcome = launcher.threads.submit(launcher.run, replace(TASK, wall_s=0.01)).result()
     assert outcome.document is None
     assert outcome.reason == "the worker did not end within 0.01 s, and was killed"
-    assert left_over() == []
+    assert left_over() == set()
 
 
 def test_a_worker_that_is_killed_is_reported_with_its_signal(launcher):
@@ -76,13 +84,13 @@ def test_a_worker_that_is_killed_is_reported_with_its_signal(launcher):
     assert future.result().reason == "the worker was ended by SIGKILL"
 
 
-def test_an_engine_that_is_closed_ends_its_workers():
+def test_an_engine_that_is_closed_ends_its_workers(left_over):
     engine = LocalEngine(1)
     assert engine.has_room(TASK)
     engine.submit(TASK)
     assert not engine.has_room(TASK)
     engine.close()
-    assert left_over() == []
+    assert left_over() == set()
 
 
 def test_a_gpu_has_two_workers_in_flight_and_a_task_for_several_gpus_has_them_alone(monkeypatch):
