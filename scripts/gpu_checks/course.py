@@ -25,10 +25,6 @@ PLAIN = LAUNCH + "grid=cdiv(n, 256) block=256\n"
 TIMEOUT_S = 3.0
 
 
-STUB_IS_RIGHT = {"bank_conflicts": True}
-"""Exercises whose stub gives right results and lacks only the technique, which --backend gpu does not grade."""
-
-
 @item
 def the_course_on_the_gpu(backend: GpuBackend) -> Any:
     """Every stub fails, every solution passes, every wrong answer gets the word on its first line."""
@@ -65,8 +61,7 @@ def expectations() -> Iterator[tuple[str, Path | WrongAnswer, str]]:
     for name, one in courses().items():
         if too_few_gpus(one.exercise, count()):
             continue
-        if not STUB_IS_RIGHT.get(name):
-            yield name, one.stub, "not passed"
+        yield name, one.stub, "not passed"
         if one.solution is not None:
             yield name, one.solution, "pass"
         answers, problems = wrong_answers(one)

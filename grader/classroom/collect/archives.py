@@ -39,11 +39,11 @@ from grader.text import bytes_words
 ENCRYPTED, UTF8_NAME = 0x1, 0x800  # flags of a zip's member
 UNIX = 3
 PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others need memory as the archive says
-# What Python's readers raise for damaged archives, found by mutating good ones; NotImplementedError is zipfile's word
-# for a method of compression that it does not know.
+# What Python's readers raise for damaged archives, found by mutating good ones. RuntimeError includes zipfile's for a
+# method of compression that it does not know.
 DAMAGED = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, ValueError,
-    NotImplementedError, struct.error, IndexError, KeyError, OverflowError,
+    struct.error, IndexError, KeyError, OverflowError,
 )  # fmt: skip
 CHUNK = 1 << 20
 
