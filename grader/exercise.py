@@ -228,7 +228,7 @@ class Exercise:
     ladder: str = ""  # steps of one ladder share arrays and sizes; each is graded on the earlier steps' technique, too
     requires: str = "sm_70"  # the minimum compute capability
     host: bool = False  # a host exercise: NAME_host.py belongs to the .cu
-    headers: tuple[str, ...] = ()  # given code: files NAME.cuh of the exercise's folder that a .cu may include
+    headers: tuple[str, ...] = ()  # given code: files NAME.cuh of its folder, or its chapter's, that a .cu may include
     gpus: int = 1  # the minimum number of GPUs of a host exercise; the size ``gpus`` is the actual number
     points: tuple[int, int, int] = (60, 20, 20)  # correct, technique, fast
     only_timed: str = ""  # a requirement that only the time shows, and no counter, e.g. "two loads in flight"

@@ -99,7 +99,7 @@ class CourseExercise:
     @property
     def headers(self) -> tuple[Path, ...]:
         """The files that a submission may include."""
-        return tuple(self.folder / name for name in self.exercise.headers)
+        return tuple(_header(self.folder, name) for name in self.exercise.headers)
 
     @property
     def given(self) -> tuple[Path, ...]:
@@ -199,9 +199,15 @@ def _exercise_in(path: Path) -> Exercise:
         if has_fault(exercise):
             raise _BrokenExercise(message)
     for header in exercise.headers:
-        if not (path.parent / header).is_file():
-            raise _BrokenExercise(f"headers names {header}, which is not in its folder")
+        if not _header(path.parent, header).is_file():
+            raise _BrokenExercise(f"headers names {header}, which is neither in its folder nor in its chapter's")
     return exercise
+
+
+def _header(folder: Path, name: str) -> Path:
+    """The given header of the exercise in ``folder``: its own, or one that exercises of its chapter share."""
+    own = folder / name
+    return own if own.is_file() else folder.parent / name
 
 
 _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
@@ -249,7 +255,7 @@ def _are_names(names: object) -> bool:
 
 
 def _are_headers(names: object) -> bool:
-    """Whether these can be names of headers in the exercise's own folder."""
+    """Whether these can be names of headers."""
     return isinstance(names, tuple) and all(re.fullmatch(r"[a-z][a-z0-9_]{0,60}\.cuh", str(name)) for name in names)
 
 

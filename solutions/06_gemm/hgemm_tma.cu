@@ -19,8 +19,9 @@
 // tensor_map b_tiles = B: shape=(k, n) box=(BK, BOX_N) swizzle=128
 // launch hgemm_tma(a_tiles, b_tiles, C, m, n, k): grid=(cdiv(n, BN), cdiv(m, BM)) block=32*WARPS shared=SHARED_BYTES
 
-#include <cuda.h>  // CUtensorMap
 #include <cuda_fp16.h>
+
+#include "tma.cuh"  // mbarriers and TMA
 
 #define CHUNK 8  // halves in 16 bytes: one row of a block of ldmatrix
 #define THREADS (32 * WARPS)
@@ -32,49 +33,6 @@ static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && BOX_N % WN == 0, "
 static_assert(BK == 64 && BOX_N == 64, "rows of 128 bytes in shared memory");
 static_assert(BM <= 256, "no box has a longer side");
 static_assert(PARTS % 2 == 0, "two sets of fragments take turns: each step begins with the same one");
-
-// ---- mbarriers: addresses in shared memory ----
-
-__device__ void barrier_init(unsigned barrier, unsigned arrivals)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-// One arrival, and the promise of `bytes` that copies will bring: the phase ends when both have come.
-__device__ void barrier_expect(unsigned barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-__device__ void barrier_arrive(unsigned barrier)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-// Waits for the end of a phase. Phases are numbered by their lowest bit only: 0, 1, 0, 1 … `try_wait` may sleep for a
-// while and come back without success; so it stands in a loop.
-__device__ void barrier_wait(unsigned barrier, unsigned parity)
-{
-    unsigned ended;
-    do {
-        asm volatile(
-            "{\n"
-            ".reg .pred p;\n"
-            "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-            "selp.u32 %0, 1, 0, p;\n"
-            "}" : "=r"(ended) : "r"(barrier), "r"(parity) : "memory");
-    } while (!ended);
-}
-
-// ---- TMA: one thread copies ----
-
-// Starts the copy of the box whose first element is (row, col) to shared memory. Its bytes are counted at `barrier`.
-__device__ void load_box(unsigned to, const CUtensorMap* map, int row, int col, unsigned barrier)
-{
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-        " [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(col), "r"(row), "r"(barrier) : "memory");
-}
 
 // ---- fragments and products ----
 

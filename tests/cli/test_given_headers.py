@@ -61,17 +61,26 @@ def test_a_changed_copy_is_not_what_counts_and_the_report_says_so(run, here):
 
 @pytest.mark.parametrize(
     ("headers", "words"),
-    [('("../tile.cuh",)', "names like"), ('"tile.cuh"', "names like"), ('("tile.cuh",)', "which is not in its folder")],
+    [('("../tile.cuh",)', "names like"), ('"tile.cuh"', "names like"), ('("tile.cuh",)', "neither in its folder nor")],
 )
-def test_headers_are_files_of_the_exercises_own_folder(here, headers, words):
+def test_headers_are_files_of_the_exercises_folder_or_its_chapters(here, headers, words):
     text = (ENTRY.folder / "exercise.py").read_text(encoding="utf-8").replace(f'("{NAME}",)', headers)
     folder = here / "course" / ENTRY.name
     folder.mkdir(parents=True)
     (folder / "exercise.py").write_text(text)
-    (here / "course" / "tile.cuh").write_text("")
+    (here / "tile.cuh").write_text("")
     broken = read_exercise(folder / "exercise.py", course_at(here / "course"))
     assert isinstance(broken, Broken)
     assert words in broken.error.message
+
+
+def test_exercises_of_a_chapter_share_a_header_in_its_folder(here):
+    folder = here / "course" / ENTRY.name
+    shutil.copytree(ENTRY.folder, folder)
+    shared = (folder / NAME).rename(here / "course" / NAME)
+    entry = read_exercise(folder / "exercise.py", course_at(here / "course"))
+    assert isinstance(entry, CourseExercise)
+    assert entry.headers == (shared,)
 
 
 def test_the_course_check_finds_a_header_that_nobody_gets_or_the_stub_does_not_include(here):

@@ -10,7 +10,7 @@
 // tensor_map b_tiles = B: shape=(k, n) box=(BK, BOX_N) swizzle=128
 // launch hgemm_wgmma_v1(a_tiles, b_tiles, C, m, n, k): grid=cdiv(m, BM) * cdiv(n, BN) block=128 shared=SHARED_BYTES
 
-#include <cuda.h>  // CUtensorMap
+#include "tma.cuh"  // mbarriers and TMA
 
 #define BM 64     // rows of a block's tile of C: the 64 rows of a wgmma
 #define BN 256    // its columns
@@ -25,46 +25,6 @@
 
 static_assert(BM == 64 && BN == 256, "a wgmma is 64 rows high and 256 columns wide");
 static_assert(BK == 64 && BOX_N == 64, "rows of 128 bytes in shared memory");
-
-// ------------------------------------------------------------------------------- mbarriers: addresses in shared memory
-
-__device__ unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
-
-__device__ void barrier_init(unsigned barrier, unsigned arrivals)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-// One arrival, and the promise of `bytes` that copies will bring: the phase ends when both have come.
-__device__ void barrier_expect(unsigned barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-// Waits for the end of a phase. Phases are numbered by their lowest bit only: 0, 1, 0, 1 … A barrier that has ended no
-// phase yet lets through whoever waits for parity 1.
-__device__ void barrier_wait(unsigned barrier, unsigned parity)
-{
-    unsigned ended;
-    do {
-        asm volatile(
-            "{\n"
-            ".reg .pred p;\n"
-            "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-            "selp.u32 %0, 1, 0, p;\n"
-            "}" : "=r"(ended) : "r"(barrier), "r"(parity) : "memory");
-    } while (!ended);
-}
-
-// ----------------------------------------------------------------------------------------------- TMA: one thread copies
-
-// Copies the box whose first element is (row, col) to shared memory. Its bytes are counted at `barrier`.
-__device__ void load_box(unsigned to, const CUtensorMap* map, int row, int col, unsigned barrier)
-{
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-        " [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(col), "r"(row), "r"(barrier) : "memory");
-}
 
 // --------------------------------------------------------------------------------- wgmma: a warpgroup multiplies at once
 

@@ -11,7 +11,8 @@
 // tensor_map b_tiles = B: shape=(k, n) box=(BK, BOX_N) swizzle=128
 // launch hgemm_wgmma_v2(a_tiles, b_tiles, C, m, n, k): grid=cdiv(m, BM) * cdiv(n, BN) block=384 shared=SHARED_BYTES
 
-#include <cuda.h>  // CUtensorMap
+#include "tma.cuh"    // mbarriers and TMA
+#include "wgmma.cuh"  // wgmma and its descriptors
 
 #define BM 128    // rows of a block's tile of C
 #define BN 256    // its columns
@@ -29,111 +30,7 @@ static_assert(BM == 128, "two consumers, and the 64 rows of a wgmma for each");
 static_assert(BN == 256, "a wgmma is 256 columns wide");
 static_assert(BK == 64 && BOX_N == 64, "rows of 128 bytes in shared memory");
 
-// ------------------------------------------------------------------------------- mbarriers: addresses in shared memory
-
-__device__ unsigned shared_address(const void* pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
-
-__device__ void barrier_init(unsigned barrier, unsigned arrivals)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-// One arrival, and the promise of `bytes` that copies will bring: the phase ends when both have come.
-__device__ void barrier_expect(unsigned barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-__device__ void barrier_arrive(unsigned barrier)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-// Waits for the end of a phase. Phases are numbered by their lowest bit only: 0, 1, 0, 1 … A barrier that has ended no
-// phase yet lets through whoever waits for parity 1.
-__device__ void barrier_wait(unsigned barrier, unsigned parity)
-{
-    unsigned ended;
-    do {
-        asm volatile(
-            "{\n"
-            ".reg .pred p;\n"
-            "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-            "selp.u32 %0, 1, 0, p;\n"
-            "}" : "=r"(ended) : "r"(barrier), "r"(parity) : "memory");
-    } while (!ended);
-}
-
-// ----------------------------------------------------------------------------------------------- TMA: one thread copies
-
-// Copies the box whose first element is (row, col) to shared memory. Its bytes are counted at `barrier`.
-__device__ void load_box(unsigned to, const CUtensorMap* map, int row, int col, unsigned barrier)
-{
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-        " [%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(col), "r"(row), "r"(barrier) : "memory");
-}
-
-// --------------------------------------------------------------------------------- wgmma: a warpgroup multiplies at once
-
-// What a wgmma is told of a matrix in shared memory: where it begins, two distances, and the swizzle. The distances
-// count from one 8 × 128-byte piece, which the swizzle permutes, to the next:
-//   A, rows of k       `stride` to the next 8 rows; one piece is wide enough, `leading` is not used
-//   B, rows of n       `stride` to the next 8 steps of k, `leading` to the next 64 columns
-__device__ unsigned long long descriptor(unsigned address, unsigned leading, unsigned stride)
-{
-    unsigned long long in_16_bytes = (address & 0x3FFFF) >> 4;
-    in_16_bytes |= (unsigned long long)(leading >> 4) << 16;
-    in_16_bytes |= (unsigned long long)(stride >> 4) << 32;
-    return in_16_bytes | 1ull << 62;  // swizzle of 128 bytes
-}
-
-// From here on, wgmma may read the registers and shared memory.
-__device__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-
-// Everything started since the last commit is one group.
-__device__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-
-// Waits until at most `PENDING` groups still run.
-template <int PENDING>
-__device__ void wgmma_wait()
-{
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-}
-
-// The compiler does not know that a wgmma goes on writing `d`: here it learns that `d` is only now what it is.
-__device__ void settle(float (&d)[BN / 2])
-{
-#pragma unroll
-    for (int i = 0; i < BN / 2; ++i)
-        asm volatile("" : "+f"(d[i])::"memory");
-}
-
-#define D4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define D16(i) D4(i), D4(i + 4), D4(i + 8), D4(i + 12)
-
-// d = a · b, plus d if `add`: 64 rows, 256 columns, 16 steps of k. Only starts it. The last two numbers of the
-// instruction say how the matrices lie: 0, A in rows of k; 1, B in rows of n.
-__device__ __forceinline__ void wgmma(float (&d)[BN / 2], unsigned long long a, unsigned long long b, int add)
-{
-    asm volatile(
-        "{\n"
-        ".reg .pred p;\n"
-        "setp.ne.b32 p, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15,"
-        " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31,"
-        " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47,"
-        " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63,"
-        " %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79,"
-        " %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95,"
-        " %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111,"
-        " %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127},"
-        " %128, %129, p, 1, 1, 0, 1;\n"
-        "}"
-        : D16(0), D16(16), D16(32), D16(48), D16(64), D16(80), D16(96), D16(112)
-        : "l"(a), "l"(b), "r"(add));
-}
+// ---------------------------------------------------------------------------------------------------------- the products
 
 // Starts the products of one stage, 64 steps of k, as one group. 16 steps are 32 bytes of A's rows, and 16 rows of B.
 // The first product of a tile, at step 0, does not add.

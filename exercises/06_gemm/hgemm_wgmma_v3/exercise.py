@@ -52,5 +52,6 @@ EXERCISE = Exercise(
     # rounded to fp16 is off by up to 2^-11 of itself, far outside from k = 16 on: 5e-4 against 8e-6 + 1.5e-5.
     tolerance=Tolerance(relative=2**-16, chain="k", scale="sqrt(k)", chain_factor=4.0),
     baseline="gemm:matmul",
+    headers=("tma.cuh", "wgmma.cuh"),
     requires="sm_90a",  # wgmma is in no other architecture, not even a later one
 )
