@@ -226,6 +226,7 @@ class Exercise:
     rivals: tuple[str, ...] = ()  # further libraries, "module:function"; those that are not installed are skipped
     compared: tuple[str, ...] = ()  # further answers that it times: "stub", or wrong answers, "wrong/NAME.diff"
     ladder: str = ""  # steps of one ladder share arrays and sizes; each is graded on the earlier steps' technique, too
+    page: str = ""  # a page about several exercises of its chapter that are no ladder, "softmax" for softmax.md
     requires: str = "sm_70"  # the minimum compute capability
     host: bool = False  # a host exercise: NAME_host.py belongs to the .cu
     headers: tuple[str, ...] = ()  # given code: files NAME.cuh of its folder, or its chapter's, that a .cu may include

@@ -112,9 +112,10 @@ class CourseExercise:
         return {path.name: path.read_text(encoding="utf-8") for path in self.headers}
 
     @property
-    def ladder_page(self) -> Path | None:
-        """The page of its ladder: ``reduce.md`` in the chapter's folder."""
-        return existing(self.folder.parent / f"{self.exercise.ladder}.md") if self.exercise.ladder else None
+    def shared_page(self) -> Path | None:
+        """The page of its ladder, or of the exercises that it belongs with: ``reduce.md`` in the chapter's folder."""
+        name = self.exercise.ladder or self.exercise.page
+        return existing(self.folder.parent / f"{name}.md") if name else None
 
     def is_wrong_answer(self, path: Path) -> bool:
         """Whether the file is one of the exercise's wrong answers; `grader.dev.wrong` reads them."""

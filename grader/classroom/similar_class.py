@@ -117,7 +117,7 @@ def ptx_tokens_of(text: str, target: str, headers: Mapping[str, str]) -> tuple[T
 
 def handed_out_tokens(catalog: Catalog, entry: CourseExercise) -> list[tuple[Token, ...]]:
     """The tokens of what every student has: stub, code in the statement and the hints, solutions of earlier steps."""
-    paths = (entry.statement, entry.hints, entry.ladder_page)
+    paths = (entry.statement, entry.hints, entry.shared_page)
     pages = [path.read_text("utf-8") for path in paths if path is not None and path.is_file()]
     code = [_SIGN.sub("", block) for page in pages for block in _FENCE.findall(page)]
     others = (entry_with(entry, variant.name) for variant in entry.exercise.variants)

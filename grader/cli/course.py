@@ -220,7 +220,7 @@ def chapter_title(chapter: str) -> str:
 def show_statement(
     name: str, courses: Sequence[Path], *, full: bool, no_color: bool, variant: str | None = None
 ) -> int:
-    """Print the rendered statement of an exercise, or the page of a ladder, and the next commands.
+    """Print the rendered statement of an exercise, or a page about several, and the next commands.
 
     The causes of each report, at a statement's end, are for somebody who has one: they are printed if it is ``full``,
     and the given headers below them.
@@ -228,11 +228,9 @@ def show_statement(
     from grader.gpus.models import simulable
 
     catalog = load(courses)
-    steps = [
-        entry for entry in catalog.exercises if entry.ladder_page is not None and entry.exercise.ladder == name.strip()
-    ]
+    steps = [entry for entry in catalog.exercises if entry.shared_page and entry.shared_page.stem == name.strip()]
     entry = steps[0] if steps else form_of(find(catalog, name), variant)
-    page = entry.ladder_page if steps else entry.statement
+    page = entry.shared_page if steps else entry.statement
     if page is None or not page.is_file():
         raise UsageError(f"{entry.name} has no statement at {entry.statement}", code="bad_exercise")
     text = page.read_text(encoding="utf-8", errors="replace")
@@ -311,7 +309,10 @@ def _next_commands(catalog: Catalog, entry: CourseExercise) -> str:
         sentences += f" `grade hint {entry.name}` gives a hint."
     if entry.interview.is_file():
         sentences += f" `grade quiz {entry.name}` asks interview questions."
-    return sentences + (f" `grade show {entry.exercise.ladder}` explains the ladder." if entry.ladder_page else "")
+    if entry.shared_page is None:
+        return sentences
+    steps = "the ladder" if entry.exercise.ladder else "all steps"
+    return f"{sentences} `grade show {entry.shared_page.stem}` explains {steps}."
 
 
 def of_a_file(catalog: Catalog, path: Path) -> CourseExercise | None:

@@ -64,6 +64,14 @@ def softmax(arrays: Arrays, numbers: Numbers) -> Run:
     return _queued(lambda: torch.softmax(rows, dim=1))
 
 
+def softmax_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``."""
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    return _compiled(lambda rows: torch.softmax(rows, dim=1), x.view(int(numbers["rows"]), int(numbers["cols"])))
+
+
 def calibrate(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.add(offset, x, alpha=gain, out=out)``: one kernel, with ``offset`` spread over all elements."""
     import torch
@@ -93,6 +101,18 @@ def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 
     return [torch.from_dlpack(arrays[name]) for name in names]
+
+
+def _compiled(function: Callable[..., Any], *tensors: Any) -> Run:
+    """``function`` by ``torch.compile``, for these shapes; it is compiled here, before anything is timed."""
+    import torch
+
+    compiled = torch.compile(function, dynamic=False)
+    run = _queued(lambda: compiled(*tensors))
+    for _ in range(2):
+        run()
+    torch.cuda.synchronize()
+    return run
 
 
 def _queued(call: Callable[[], Any]) -> Run:
