@@ -31,7 +31,6 @@ LIBRARIES = {
     "execution:one_island_and_all_warps": "one island at a time, 64 warps an SM",
     "execution:one_tile_at_a_time": "one stage, through registers",
     "softmax:in_two_kernels": "two kernels without clusters",
-    "pytorch:softmax_compiled": "PyTorch, `torch.compile`",
 }
 """A baseline's name -> what it is on a page; others are shown by their name."""
 

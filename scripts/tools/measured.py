@@ -21,6 +21,7 @@ from ladder_pages import gpu_in_words
 from ladder_steps import LIBRARIES
 from markdown_check import ROOT
 
+from grader.backends.gpu.faults import size_in_words
 from grader.bench.report import (
     BenchReport,
     BenchRow,
@@ -121,10 +122,23 @@ def _lines(words: list[str]) -> Iterator[list[str]]:
         if name in rows():
             row = rows()[name][1][int(at or 1) - 1]
             yield [row.size, f"`{name}`", *_of_solution(row)]
-        elif row is None or name in _names():
+        elif name in _names():
+            row = _unmeasured(name, int(at or 1) - 1)
+            yield [row.size, f"`{name}`", *_of_solution(row)]
+        elif row is None:
             raise SystemExit(f"no document of docs/results has {word}")
         else:
             yield [row.size, *(_of_ceiling(row) if word == "ceiling" else _of_library(row, word))]
+
+
+def _unmeasured(name: str, at: int) -> BenchRow:
+    """The row of an exercise that no document has yet."""
+    exercise = load_catalog().find(name).exercise
+    if exercise.timed is None:
+        raise SystemExit(f"{name} is not timed")
+    size = (exercise.timed, *(also.size for also in exercise.also_timed))[at]
+    ceiling = exercise.target.ceiling if exercise.target else ""
+    return BenchRow(name, size_in_words(size), ceiling_name=ceiling)
 
 
 def _of_solution(row: BenchRow) -> list[str]:
@@ -168,4 +182,6 @@ def library_name(name: str) -> str:
         return LIBRARIES[name]
     if name == "stub" or name.startswith("wrong/"):
         return "the stub" if name == "stub" else f"`{Path(name).stem}`"
-    return "PyTorch" if name.startswith("pytorch:") else "CUB, through CuPy" if name == "reduction:sum" else "CuPy"
+    if name.startswith("pytorch:"):
+        return "PyTorch, `torch.compile`" if name.endswith("_compiled") else "PyTorch"
+    return "CUB, through CuPy" if name == "reduction:sum" else "CuPy"

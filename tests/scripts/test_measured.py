@@ -98,11 +98,15 @@ def test_a_word_is_a_row_and_a_single_one_a_sentence() -> None:
         measured.measured("no_such_step")
 
 
-def test_an_exercise_that_was_never_timed_is_not_taken_for_a_library(monkeypatch) -> None:
-    timed = {name: row for name, row in measured.rows().items() if name != "reduce_v4"}
+def test_an_exercise_that_no_document_has_yet_is_to_be_measured_with_its_libraries(monkeypatch) -> None:
+    timed = {name: row for name, row in measured.rows().items() if name != "reduce_v8"}
     monkeypatch.setattr(measured, "rows", lambda: timed)
-    with pytest.raises(SystemExit, match="no document of docs/results has reduce_v4"):
-        measured.measured("reduce_v3 reduce_v4")
+    table = measured.measured("reduce_v3 reduce_v8 pytorch:sum_compiled ceiling")
+    assert "| `reduce_v8` | to be measured |" in table
+    assert "| PyTorch, `torch.compile` | to be measured |" in table
+    assert "| the ceiling `read_f32x4` | to be measured |" in table
+    with pytest.raises(SystemExit, match="hello_index is not timed"):
+        measured.measured("hello_index")
 
 
 def test_what_has_to_be_measured_again_says_so() -> None:
