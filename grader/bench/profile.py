@@ -56,6 +56,8 @@ SAME: Mapping[str, str] = {
     "shared_store_requests": "smsp__inst_executed_op_shared_st.sum",
     "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "excess_wavefronts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "special_function_instructions": "smsp__inst_executed_pipe_xu.sum",
+    "f64_instructions": "smsp__inst_executed_pipe_fp64.sum",
 }
 """The simulator's counters, each with the profiler's metric for the same quantity: docs/counters.md."""
 

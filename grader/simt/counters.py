@@ -22,11 +22,10 @@ from grader.simt.engine.layout import BLOCK_COUNTERS, SITE_COUNTERS, WORST
 from grader.simt.engine.operands import PARAMETER_BASE
 from grader.simt.engine.shadows import Bytes
 from grader.simt.engine.sites import Site
+from grader.simt.units import PRODUCTS, counted
 
 SECTOR_BYTES = 32
 LANES = 32
-PRODUCTS = ("wmma.mma", "mma.sync")
-BARRIERS = ("bar.sync", "bar.cta", "bar.red", "bar.arrive", "barrier")  # of a block: not `bar.warp.sync`
 KINDS = ("load", "store", "atomic")
 
 
@@ -91,10 +90,8 @@ def _add_block(by_line: Mapping[int, dict[str, int]], kernel: Kernel, index: int
         raw = by_line[line]
         raw["instructions"] += runs
         raw["thread_instructions"] += row["active_lanes"]
-        raw["branches"] += runs * (op == "bra")
-        raw["barriers"] += runs * (op in BARRIERS)
-        raw["wmma_instructions"] += runs * (op in PRODUCTS)
-        raw["shuffles"] += runs * (op == "shfl")
+        for name, amount in counted(op):
+            raw[name] += runs * amount
     if lines:
         by_line[lines[-1]]["divergent_branches"] += row["divergent"]
         by_line[lines[-1]]["thread_instructions"] -= row["predicated_off"]
@@ -112,6 +109,7 @@ def _add_site(raw: dict[str, int], site: Site, row: Mapping[str, int]) -> None:
     raw["overlapped_instructions"] += row["overlapped"]
     raw["fetching_instructions"] += row["fetching"]
     raw["_grouped"] += row["grouped"]
+    raw["local_bytes"] += row["local_bytes"]
     if not _is_counted(site):
         return
     space = site.space if site.space != "generic" else ("shared" if row["wavefronts"] else "global")

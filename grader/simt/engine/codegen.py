@@ -57,7 +57,7 @@ class Kernel:
     warp_bytes: int
     sites: tuple[Site, ...]
     block_lines: tuple[tuple[int, ...], ...]  # for each basic block, the source line of each instruction
-    block_ops: tuple[tuple[str, ...], ...]  # and its opcode, with the modifier that specifies it (`wmma.mma`)
+    block_ops: tuple[tuple[str, ...], ...]  # and its mnemonic
     block_chains: tuple[int, ...]  # its longest chain of dependent instructions
     lines: tuple[int, ...]  # line table of the stamps
     symbols: tuple[str, ...] = field(default=())  # module variables whose addresses the code loads
@@ -248,7 +248,7 @@ class Generator:
             warp_bytes=self.warp_bytes,
             sites=tuple(self.sites.sites),
             block_lines=tuple(tuple(op.line for op in b.ops) for b in blocks),
-            block_ops=tuple(tuple(_opcode(op.instruction) for op in b.ops) for b in blocks),
+            block_ops=tuple(tuple(op.instruction.name for op in b.ops) for b in blocks),
             block_chains=chains(self.graph),
             lines=tuple(self.sites.lines),
             symbols=tuple(self.symbols),
@@ -271,11 +271,6 @@ def _arrives_at_the_grid(op: Op) -> bool:
 def _access(op: Op) -> str:
     opcode = op.instruction.opcode
     return {"ld": "read", "st": "write", "atom": "atomic", "red": "atomic"}.get(opcode, "fence")
-
-
-def _opcode(instruction: Instruction) -> str:
-    first = instruction.modifiers[:1] if instruction.opcode in ("wmma", "mma", "bar") else ()
-    return ".".join((instruction.opcode, *first))
 
 
 class Region:

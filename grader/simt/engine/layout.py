@@ -210,7 +210,7 @@ STORE_BUFFER_BYTES = STORE_BUFFER.size + HELD_SLOTS * HELD.size
 BLOCK_COUNTERS = ("executions", "active_lanes", "predicated_off", "predicated", "divergent")
 SITE_COUNTERS = (
     "requests", "bytes", "wanted", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes", "overlapped",
-    "fetching", "grouped",
+    "fetching", "grouped", "local_bytes",
 )  # fmt: skip
 """Counters are in one array of u64 per worker: first those of each basic block, then those of each site."""
 

@@ -28,9 +28,11 @@ PIECE_BITS = 16
 
 
 class Coalescing(Observer):
-    """Counts sectors and requested bytes at each global request."""
+    """Counts sectors and requested bytes at each global request, and the bytes of local ones."""
 
     def before(self, access: ObservedAccess) -> None:
+        if access.space == "local":
+            access.add("local_bytes", access.f.popcount(access.mask) * access.width)
         if access.space != "global":
             return
         f = access.f
