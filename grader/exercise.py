@@ -27,13 +27,22 @@ class Values:
 
     ``exact`` cases draw integers from ``[exact_low, exact_high]``: choose them so that every partial result is exactly
     representable, and any order of evaluation gives the same bits. ``real`` cases draw from a uniform distribution on
-    ``[low, high)``.
+    ``[low, high)``, or from one near the normal distribution. Arrays of integers are drawn from ``[exact_low,
+    exact_high]`` in all cases.
     """
 
-    exact_low: int = -8
-    exact_high: int = 8
+    # numbers, or expressions over the sizes: ``exact_high="pages-1"``
+    exact_low: int | str = -8
+    exact_high: int | str = 8
     low: float = -1.0
-    high: float = 1.0
+    high: float = 1.0  # ``low`` itself: all values are equal
+    # "normal": the sum of four uniform numbers, with the mean (low + high) / 2, the standard deviation 0.1448 · (high -
+    # low) and no value outside [low, high): Values(low=-4, high=4, shape="normal") has the deviation 1.16
+    shape: Literal["uniform", "normal"] = "uniform"
+    # a number that one element in 64, at random places, has instead; of real cases
+    outlier: float | None = None
+    # of an int32 array: each number from 0 to its count - 1 once, in random order, in all cases
+    permutation: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,19 +61,32 @@ class Array:
     # results of expf, for example), which take other paths, so that their time does not represent ordinary data
     timed: Values | None = None
     # real values of another range, for large sizes as well: there ``values`` may always have the same extremes, or the
-    # same sums, so that a kernel passes that is right for those alone. For exercises without exact cases
-    unusual: Values | None = None
+    # same sums, so that a kernel passes that is right for those alone. For exercises without exact cases. Several, at
+    # most four, are a tuple: the first runs at the simulated size and a secret size near it, each further one at the
+    # largest small size and at the secret one. All are verified at the timed size. In the case of an array's second
+    # ones the others have their second ones, too, or their ``values`` if they have fewer
+    unusual: Values | tuple[Values, ...] | None = None
     # whether some cases pass a slice, which begins inside an allocation and is aligned to its elements only; else the
     # array begins at a multiple of 256 bytes, as memory from cudaMalloc does. The statement has to say it
     slices: bool = False
-    # whether a case has -infinity in half of the elements, as masks put it there. The statement has to say it
+    # whether a case has -infinity in half of the elements, as masks put it there. The case has the largest small size:
+    # make its rows long enough that none is -infinity by chance (32 elements: one row in 2^32). The statement has to
+    # say it
     masked: bool = False
+    # an expression, the length of a row: in the masked case every fourth row, from one of the first four, is -infinity
+    # as a whole. The statement has to say what such a row gives
+    masked_rows: str = ""
     # whether a case has NaN, and +infinity, in one of 2048 elements each. The statement has to say what they give
     special: bool = False
 
     @property
     def timed_values(self) -> Values:
         return self.timed or self.values
+
+    @property
+    def further(self) -> tuple[Values, ...]:
+        """``unusual`` as a tuple."""
+        return (self.unusual,) if isinstance(self.unusual, Values) else self.unusual or ()
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,29 @@ Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC
 From a word to a value:
 
     exact, and every integer dtype:   low + ((uint64(x) * span) >> 32)   with span = exact_high - exact_low + 1 <= 2**32
-    masked, of arrays that may be:    the real value where x is odd, -infinity where x is even
+    masked, of arrays that may be:    the real value where x is odd, -infinity where x is even; with ``masked_rows``
+                                      also -infinity where (i / row + seed) % 4 is 0
     special, of arrays that may be:   NaN where x % 2048 is 0, +infinity where it is 1, else the real value
-    real, floating dtypes:            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
+    outlier, of values with one:      this number where x % 64 is 33, else the real value
+    real, shape "uniform":            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
+    real, shape "normal":             low + (high - low) / 1021 * t      with t = s + f * 2**-24, in [0, 1021)
 
-The real formula is evaluated in float64: one rounded subtraction, one rounded product, one rounded sum (no fma; on a
-device ``__dadd_rn`` and ``__dmul_rn``), then rounded once, to nearest even, to the array's dtype. Only this last
-rounding can give ``high`` itself.
+``s`` is the sum of the four bytes of x, 0 to 1020, and ``f`` the 24 high bits of x * 0x9E3779B1 modulo 2**32, so that
+equal sums are rarely equal values. Each byte is uniform, so t has the mean 510.5 (less 2**-25) and the standard
+deviation 147.80: the values have the mean (low + high) / 2 and the deviation 0.14476 * (high - low). The sum of four
+uniform numbers is near a normal distribution: its distribution function differs by at most 0.0075, its excess kurtosis
+is -0.3 instead of 0, and nothing lies more than 3.454 deviations from the mean (of normal values one in 1800 does).
+
+A real formula is evaluated in float64: one rounded subtraction, (normal) one rounded division, one rounded product, one
+rounded sum (no fma; on a device ``__dadd_rn``, ``__ddiv_rn`` and ``__dmul_rn``), then rounded once, to nearest even, to
+the array's dtype. u and t are exact. Only the last rounding can give ``high`` itself.
+
+A permutation of 0 … count - 1 is a Feistel network of four rounds on numbers of 2b bits, the least b >= 1 with
+count <= 4**b, repeated until the number is below count (at most 4 times on average):
+
+    keys    = philox4x32_10((0xFFFFFFFF, 0xFFFFFFFF, crc32(name), sample), key), a counter that no element has
+    a round:  (left, right) = (right, left ^ F(right ^ key_of_the_round))      left and right of b bits, left above
+    F(z):     z *= 0x85EBCA6B;  z ^= z >> 13;  z *= 0xC2B2AE35;  z ^= z >> 16  (modulo 2**32);  its low b bits
 """
 
 from __future__ import annotations
@@ -43,11 +59,16 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from grader.exercise import Array, Exercise, Size
+    from grader.exercise import Array, Exercise, Size, Values
 
     _U64 = npt.NDArray[np.uint64]
+    _Mapping = Callable[[_U64, int], npt.NDArray[np.generic]]
 
-Kind = Literal["exact", "real", "unusual", "masked", "special"]
+Unusual = Literal["unusual", "unusual_2", "unusual_3", "unusual_4"]
+Kind = Literal["exact", "real", Unusual, "masked", "special"]
+
+UNUSUAL: tuple[Unusual, ...] = ("unusual", "unusual_2", "unusual_3", "unusual_4")
+"""The kinds of the further distributions of real values, in the order of `Array.unusual`."""
 
 POISON_WORD = 0x7FFB7FFB
 """The 32-bit word that outputs and scratch arrays hold before the first launch, repeated over their bytes.
@@ -70,12 +91,18 @@ def make_inputs(
     Raises UsageError for a count or values in exercise.py that are impossible.
     """
     arrays = ((array, element_count(array, size)) for array in exercise.inputs)
-    return {array.name: make_array(array, count, seed, values) for array, count in arrays}
+    return {array.name: make_array(array, count, seed, values, size=size) for array, count in arrays}
 
 
-def unusual_kind(exercise: Exercise) -> tuple[Kind, ...]:
-    """The second distribution of real values, where the exercise has one."""
-    return ("unusual",) if any(array.unusual for array in exercise.inputs) else ()
+def unusual_kinds(exercise: Exercise) -> tuple[Unusual, ...]:
+    """The further distributions of real values, as many as the array with most of them has."""
+    return UNUSUAL[: max((len(array.further) for array in exercise.inputs), default=0)]
+
+
+def values_of(array: Array, kind: str) -> Values:
+    """What the array of a case is drawn from; one without this further distribution keeps its ``values``."""
+    position = UNUSUAL.index(kind) if kind in UNUSUAL else len(UNUSUAL)
+    return array.further[position] if position < len(array.further) else array.values
 
 
 def infinite_kinds(exercise: Exercise) -> tuple[Kind, ...]:
@@ -84,21 +111,24 @@ def infinite_kinds(exercise: Exercise) -> tuple[Kind, ...]:
     return tuple(kind for kind in kinds if any(getattr(array, kind) for array in exercise.inputs))
 
 
-def make_array(array: Array, count: int, seed: int, values: Kind, sample: int = 0) -> npt.NDArray[np.generic]:
-    """``count`` elements of one input array, shape (count,)."""
-    to_values = _mapping(array, values)
+def make_array(
+    array: Array, count: int, seed: int, values: Kind, sample: int = 0, size: Size | None = None
+) -> npt.NDArray[np.generic]:
+    """``count`` elements of one input array, shape (count,). ``size`` is for bounds that are expressions."""
+    drawn = values_of(array, values)
+    if drawn.permutation:
+        integer_bounds(array, drawn, {}, whole=count)
+        return permutation(count, seed, stream(array.name), sample).astype(array.dtype)
+    to_values = _mapping(array, drawn, values, seed, size or {})
     result = np.empty(-(-count // 4) * 4, dtype=array.dtype)
     for start, words in _words(count, seed, stream(array.name), sample):
-        result[start : start + len(words)] = to_values(words)
+        result[start : start + len(words)] = to_values(words, start)
     return result[:count]
 
 
 def element_count(array: Array, size: Size) -> int:
     """`Array.count` at ``size``, in elements. Raises UsageError if it is not a positive integer."""
-    try:
-        count = evaluate_integer(array.count, size)
-    except ExpressionError as error:
-        raise UsageError(f"array {array.name!r}: {error.message}", code="bad_exercise", hint=error.hint) from None
+    count = _integer(array, array.count, size)
     if count < 1:
         raise UsageError(f"array {array.name!r} has {count} elements at {dict(size)}", code="bad_exercise")
     return count
@@ -175,35 +205,118 @@ def is_poison(values: npt.NDArray[np.generic], word: int = POISON_WORD) -> npt.N
     return same
 
 
-def _mapping(array: Array, values: Kind) -> Callable[[_U64], npt.NDArray[np.generic]]:
-    """The function from 32-bit words to the array's values, exact in int64 or float64."""
-    if values != "exact" and np.dtype(array.dtype).kind == "f":
-        drawn = (values == "unusual" and array.unusual) or array.values
-        base = float(drawn.low)
-        scale = float(drawn.high) - base
+def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size) -> _Mapping:
+    """The function from 32-bit words, and the first one's index, to the array's values, exact in int64 or float64."""
+    if kind == "exact" or np.dtype(array.dtype).kind != "f":
+        low, high = integer_bounds(array, drawn, size)
+        span = np.uint64(high - low + 1)
+        return lambda words, start: ((words * span) >> _HALF).view(np.int64) + low
+    real = _real(array, drawn)
+    if kind == "masked" and array.masked:
+        row = _integer(array, array.masked_rows, size) if array.masked_rows else 0
+        return lambda words, start: np.where(_is_masked(words, start, row, seed), -np.inf, real(words))
+    if kind == "special" and array.special:
+        kinds = (np.nan, np.inf)
+        return lambda words, start: np.select([words % np.uint64(2048) == k for k in range(2)], kinds, real(words))
+    return lambda words, start: real(words)
 
-        def real(words: _U64) -> npt.NDArray[np.generic]:
-            return base + scale * ((words >> np.uint64(8)).astype(np.float64) * 2.0**-24)
 
-        if values == "masked" and array.masked:
-            return lambda words: np.where(words & np.uint64(1), real(words), -np.inf)
-        if values == "special" and array.special:
-            kinds = (np.nan, np.inf)
-            return lambda words: np.select([words % np.uint64(2048) == k for k in range(2)], kinds, real(words))
-        return real
-    low, high = array.values.exact_low, array.values.exact_high
-    span = high - low + 1
-    if not 1 <= span <= 1 << 32:
+def _real(array: Array, drawn: Values) -> Callable[[_U64], npt.NDArray[np.float64]]:
+    """The function from words to real values in float64."""
+    real_bounds(array, drawn)
+    base, width = float(drawn.low), float(drawn.high) - float(drawn.low)
+
+    def uniform(words: _U64) -> npt.NDArray[np.float64]:
+        return base + width * ((words >> np.uint64(8)).astype(np.float64) * 2.0**-24)
+
+    def normal(words: _U64) -> npt.NDArray[np.float64]:
+        total = sum((words >> np.uint64(shift)) & np.uint64(255) for shift in (0, 8, 16, 24))
+        fraction = ((words * np.uint64(0x9E3779B1)) & _LOW) >> np.uint64(8)
+        exact = ((total << np.uint64(24)) + fraction).astype(np.float64) * 2.0**-24
+        return base + (width / 1021) * exact
+
+    shape = normal if drawn.shape == "normal" else uniform
+    if drawn.outlier is None:
+        return shape
+    outlier = float(drawn.outlier)
+    return lambda words: np.where(words % np.uint64(64) == 33, outlier, shape(words))
+
+
+def _is_masked(words: _U64, start: int, row: int, seed: int) -> npt.NDArray[np.bool_]:
+    masked: npt.NDArray[np.bool_] = words & np.uint64(1) == 0
+    if row:
+        masked |= (np.arange(start, start + len(words)) // row + seed % 4) % 4 == 0
+    return masked
+
+
+def permutation(count: int, seed: int, stream: int, sample: int = 0) -> _U64:
+    """Each number from 0 to count - 1 once, in random order, shape (count,)."""
+    bits = max(1, -(-(count - 1).bit_length() // 2))
+    low, shift = np.uint64((1 << bits) - 1), np.uint64(bits)
+    keys = philox4x32(np.array([2**64 - 1], dtype=np.uint64), stream, sample, seed)[0]
+    numbers = np.arange(count, dtype=np.uint64)
+    outside = np.arange(count)
+    while len(outside):
+        left, right = numbers[outside] >> shift, numbers[outside] & low
+        for key in keys:
+            z = ((right ^ key) * np.uint64(0x85EBCA6B)) & _LOW
+            z = ((z ^ (z >> np.uint64(13))) * np.uint64(0xC2B2AE35)) & _LOW
+            left, right = right, left ^ ((z ^ (z >> np.uint64(16))) & low)
+        numbers[outside] = (left << shift) | right
+        outside = outside[numbers[outside] >= count]
+    return numbers
+
+
+# -------------------------------------------------------------------------------- what an exercise.py may ask for
+
+
+def integer_bounds(array: Array, drawn: Values, size: Size, whole: int = 0) -> tuple[int, int]:
+    """The least and the largest integer of ``drawn`` at ``size``; of a permutation of ``whole`` numbers theirs.
+
+    Raises UsageError if there is none, or one that the array's dtype does not hold.
+    """
+    if drawn.permutation and array.dtype != "int32":
+        message = f"array {array.name!r} is {array.dtype}: only an int32 array can be a permutation"
+        raise UsageError(message, code="bad_exercise")
+    bounds = (0, whole - 1) if whole else (drawn.exact_low, drawn.exact_high)
+    low, high = (_integer(array, bound, size) for bound in bounds)
+    if not 1 <= high - low + 1 <= 1 << 32:
         raise UsageError(f"array {array.name!r}: no integers between {low} and {high}", code="bad_exercise")
     limit = _WHOLE.get(array.dtype)
-    bounds = (-limit, limit) if limit else (int(np.iinfo(array.dtype).min), int(np.iinfo(array.dtype).max))
-    if low < bounds[0] or high > bounds[1]:
+    least, most = (-limit, limit) if limit else (int(np.iinfo(array.dtype).min), int(np.iinfo(array.dtype).max))
+    if low < least or high > most:
         raise UsageError(
             f"array {array.name!r} is {array.dtype}, which does not hold every integer from {low} to {high}",
             code="bad_exercise",
-            hint=f"give it values=Values(exact_low=…, exact_high=…) within {bounds[0]} to {bounds[1]}",
+            hint=f"give it values=Values(exact_low=…, exact_high=…) within {least} to {most}",
         )
-    return lambda words: ((words * np.uint64(span)) >> _HALF).view(np.int64) + low
+    return low, high
+
+
+def real_bounds(array: Array, drawn: Values) -> tuple[float, float]:
+    """``low`` and ``high`` of ``drawn``. Raises UsageError for a distribution that is impossible."""
+    low, high = float(drawn.low), float(drawn.high)
+    most = float(np.finfo(array.dtype).max)
+    problem = ""
+    if drawn.shape not in ("uniform", "normal"):
+        problem = f"no shape {drawn.shape!r} of values: 'uniform' and 'normal' exist"
+    elif not -most <= low <= high <= most:
+        problem = f"no numbers of {array.dtype} between {low:g} and {high:g}"
+    elif drawn.outlier is not None and not abs(drawn.outlier) <= most:
+        problem = f"its outlier {drawn.outlier:g} is no finite {array.dtype}"
+    if problem:
+        raise UsageError(f"array {array.name!r}: {problem}", code="bad_exercise")
+    return low, high
+
+
+def _integer(array: Array, bound: int | str, size: Size) -> int:
+    """A number, or the value of an expression over the sizes, which must be an integer."""
+    if not isinstance(bound, str):
+        return bound
+    try:
+        return evaluate_integer(bound, size)
+    except ExpressionError as error:
+        raise UsageError(f"array {array.name!r}: {error.message}", code="bad_exercise", hint=error.hint) from None
 
 
 _WHOLE = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}

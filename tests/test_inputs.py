@@ -14,15 +14,19 @@ from grader.errors import UsageError
 from grader.exercise import Array, Exercise, Values
 from grader.inputs import (
     POISON_WORD,
+    Kind,
     derive_seed,
     element_count,
     is_poison,
     make_array,
     make_inputs,
+    permutation,
     philox4x32,
     poison,
     random_words,
     stream,
+    unusual_kinds,
+    values_of,
 )
 
 EXERCISE = Exercise(
@@ -189,6 +193,164 @@ def test_a_full_32_bit_range_is_possible() -> None:
 def test_a_range_that_the_dtype_cannot_hold_is_the_authors_error(array: Array, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         make_array(array, 4, 1, "exact")
+
+
+# ------------------------------------------------------------------------------------- shapes and further distributions
+
+NORMAL = Array("x", "float64", "n", values=Values(low=-4.0, high=4.0, shape="normal"))
+
+
+@given(st.integers(0, M64), st.integers(1, 200))
+def test_normal_values_follow_the_documented_formula(seed: int, count: int) -> None:
+    def value(x: int) -> float:
+        t = sum(x.to_bytes(4, "little")) + (x * 0x9E3779B1 % 2**32 >> 8) * 2.0**-24
+        return -0.3 + (0.7 - -0.3) / 1021 * t
+
+    for dtype in ("float16", "float32", "float64"):
+        array = Array("x", dtype, "n", values=Values(low=-0.3, high=0.7, shape="normal"))  # type: ignore[arg-type]  # dtypes of the list
+        expected = np.array([value(word(i, "x", seed)) for i in range(count)]).astype(dtype)
+        assert make_array(array, count, seed, "real").tobytes() == expected.tobytes()
+
+
+def test_normal_values_are_bell_shaped_and_rarely_equal() -> None:
+    got = make_array(NORMAL, 200_000, 5, "real")
+    assert got.min() >= -4.0
+    assert got.max() < 4.0
+    assert abs(got.mean()) < 0.02
+    assert got.std() == pytest.approx(8 * 0.14476, rel=0.01)
+    inside = [np.mean(np.abs(got / got.std()) < deviations) for deviations in (0.5, 1.0, 2.0, 3.0)]
+    assert inside == pytest.approx([0.383, 0.683, 0.954, 0.997], abs=0.016)
+    assert len(np.unique(got)) > 0.999 * got.size
+
+
+def test_the_parts_of_a_normal_value_below_its_sum_are_uniform_and_independent_of_it() -> None:
+    got = make_array(replace(NORMAL, values=Values(low=0, high=1021, shape="normal")), 200_000, 5, "real")
+    fraction, total = got % 1, np.floor(got)
+    assert np.histogram(fraction, 16, (0, 1))[0] == pytest.approx(200_000 / 16, rel=0.05)
+    assert abs(np.corrcoef(fraction, total)[0, 1]) < 0.01
+    assert abs(np.corrcoef(fraction, np.abs(total - 510))[0, 1]) < 0.01
+
+
+def test_equal_bounds_give_equal_values() -> None:
+    for shape in ("uniform", "normal"):
+        array = Array("x", "float32", "n", values=Values(low=2.5, high=2.5, shape=shape))  # type: ignore[arg-type]  # both shapes
+        assert set(make_array(array, 1000, 3, "real").tolist()) == {2.5}
+
+
+@pytest.mark.parametrize("shape", ["uniform", "normal"])
+def test_one_element_in_64_is_the_outlier_and_the_others_are_as_without_it(shape: str) -> None:
+    plain = Array("x", "float32", "n", values=Values(low=-1.0, high=1.0, shape=shape))  # type: ignore[arg-type]  # both shapes
+    drawn = make_array(plain, 64_000, 3, "real")
+    array = replace(plain, values=replace(plain.values, outlier=60.0), masked=True, special=True)
+    got = make_array(array, 64_000, 3, "real")
+    expected = [word(i, "x", 3) % 64 == 33 for i in range(2000)]
+    assert (got[:2000] == 60).tolist() == expected
+    assert 850 < (got == 60).sum() < 1150
+    assert np.array_equal(got[got != 60], drawn[got != 60])
+    for kind in ("masked", "special"):
+        assert np.array_equal(make_array(array, 64_000, 3, kind) == 60, got == 60)  # type: ignore[arg-type]  # both kinds
+
+
+def test_further_distributions_are_cases_in_their_order_and_arrays_with_fewer_keep_their_values() -> None:
+    large, equal, lengths = Values(low=1e4, high=1e4 + 1), Values(low=3, high=3), Values(exact_low=1, exact_high=1)
+    x, h, k, y = EXERCISE.arrays
+    arrays = (replace(x, unusual=(large, equal)), h, replace(k, unusual=lengths), y)
+    exercise = replace(EXERCISE, arrays=arrays)
+    assert unusual_kinds(EXERCISE) == ()
+    assert unusual_kinds(exercise) == ("unusual", "unusual_2")
+    first, second = (make_inputs(exercise, SIZE, 1, kind) for kind in unusual_kinds(exercise))
+    assert first["x"].min() >= 1e4
+    assert set(second["x"].tolist()) == {3.0}
+    assert set(first["k"].tolist()) == {1}
+    assert np.array_equal(second["k"], make_inputs(EXERCISE, SIZE, 1, "real")["k"])
+    assert values_of(x, "unusual") == values_of(x, "masked") == x.values
+
+
+def test_every_fourth_row_can_be_masked_whole_and_no_other_is() -> None:
+    array = Array("x", "float32", "rows*cols", masked=True, masked_rows="cols")
+    size = {"rows": 10, "cols": 50}
+    for seed in range(8):
+        got = make_array(array, 500, seed, "masked", size=size).reshape(10, 50)
+        whole = np.isneginf(got).all(axis=1)
+        assert [row for row in range(10) if whole[row]] == [row for row in range(10) if (row + seed) % 4 == 0]
+        half = make_array(replace(array, masked_rows=""), 500, seed, "masked").reshape(10, 50)
+        assert np.array_equal(got[~whole], half[~whole])
+
+
+def test_the_rows_that_are_masked_do_not_depend_on_where_a_chunk_ends() -> None:
+    array = Array("x", "float16", "n", masked=True, masked_rows="1000")
+    got = make_array(array, 200_000, 2**64 - 1, "masked", size={}).reshape(200, 1000)
+    assert np.isneginf(got).all(axis=1).tolist() == [(row + 3) % 4 == 0 for row in range(200)]
+
+
+# --------------------------------------------------------------------------------------- integers: bounds, permutations
+
+
+def test_bounds_of_integers_may_be_expressions_over_the_sizes() -> None:
+    table = Array("table", "int32", "rows", values=Values(exact_low="-rows", exact_high="2*cols - 1"))
+    exercise = replace(EXERCISE, arrays=(table, EXERCISE.arrays[3]))
+    got = make_inputs(exercise, SIZE, 4, "real")["table"]
+    plain = replace(table, values=Values(exact_low=-5, exact_high=13))
+    assert np.array_equal(got, make_array(plain, 5, 4, "exact"))
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        ("pages - 1", "'table': .*no 'pages'"),
+        ("cols / 2.0", "'table': .*not an integer"),
+        ("-9", "no integers between"),
+    ],
+)
+def test_a_bound_that_is_none_is_the_authors_error(bound: str, words: str) -> None:
+    array = Array("table", "int32", "rows", values=Values(exact_high=bound))
+    with pytest.raises(UsageError, match=words):
+        make_array(array, 4, 1, "exact", size=SIZE)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 16, 17, 64, 65, 1000, 4096, 100_003])
+def test_a_permutation_has_every_number_once(count: int) -> None:
+    array = Array("table", "int32", "n", values=Values(permutation=True))
+    got = make_array(array, count, 7, "real")
+    assert got.dtype == np.int32
+    assert sorted(got.tolist()) == list(range(count))
+    assert np.array_equal(got, make_array(array, count, 7, "exact"))
+
+
+def test_permutations_differ_by_seed_array_and_sample_and_look_random() -> None:
+    count = 10_000
+    base = permutation(count, 1, stream("a")).astype(np.int64)
+    for other in (
+        permutation(count, 2, stream("a")),
+        permutation(count, 1, stream("b")),
+        permutation(count, 1, stream("a"), 1),
+    ):
+        assert (base == other.astype(np.int64)).sum() < 10
+    assert abs(np.corrcoef(np.arange(count), base)[0, 1]) < 0.05
+    assert (np.abs(np.diff(base)) < 100).mean() < 0.04
+    assert (base == np.arange(count)).sum() < 10
+
+
+def test_every_order_of_three_numbers_occurs() -> None:
+    orders = {tuple(permutation(3, seed, stream("a")).tolist()) for seed in range(200)}
+    assert len(orders) == 6
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "words"),
+    [
+        (Array("x", "float32", "n", values=Values(shape="gauss")), "real", "no shape 'gauss' of values"),  # type: ignore[arg-type]  # on purpose
+        (Array("x", "float32", "n", values=Values(low=2.0, high=1.0)), "real", "no numbers of float32 between 2 and 1"),
+        (Array("x", "float16", "n", values=Values(low=0.0, high=1e5)), "real", "no numbers of float16"),
+        (Array("x", "float16", "n", values=Values(outlier=1e5)), "real", "its outlier 100000 is no finite float16"),
+        (Array("x", "float32", "n", values=Values(permutation=True)), "real", "only an int32 array"),
+        (Array("x", "int64", "n", values=Values(permutation=True)), "exact", "only an int32 array"),
+        (Array("x", "float32", "n", masked=True, masked_rows="cols"), "masked", "no 'cols'"),
+    ],
+)
+def test_a_distribution_that_is_impossible_is_the_authors_error(array: Array, kind: Kind, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        make_array(array, 4, 1, kind, size={"n": 4})
 
 
 @pytest.mark.parametrize(

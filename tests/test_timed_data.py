@@ -67,6 +67,26 @@ def test_the_hard_values_of_the_cases_are_verified_at_the_timed_size_and_not_tim
     assert [variant.ordinary for variant in made] == [False, False, True, True, True]
 
 
+def test_every_further_distribution_is_verified_at_the_timed_size_by_its_own_generator():
+    softmax, size = load_catalog().find("softmax_v1").exercise, {"rows": 4, "cols": 256}
+    further = (Values(low=3.0, high=3.0), Values(low=-4.0, high=4.0, shape="normal", outlier=60.0))
+    lengths = Array(
+        "lengths", "int32", "rows", values=Values(exact_low=0, exact_high="cols"), timed=Values(permutation=True)
+    )
+    x, y = softmax.arrays
+    exercise = replace(softmax, arrays=(replace(x, unusual=further), lengths, y))
+    data = device_data(built_in_course())
+    made, _ = variants(exercise, size, 1, data.CHECKS["softmax:rows"], data.GENERATED_TYPES)
+    kernels = {variant.kind: [(launch.kernel, launch.args[5:]) for launch in variant.generate] for variant in made}
+    drawn = ("generate_exact_i32", (("i64", 0), ("u64", 257)))
+    assert kernels == {
+        "special": [("generate_real_f32", (("f64", -120.0), ("f64", 120.0))), drawn],
+        "unusual": [("generate_real_f32", (("f64", 3.0), ("f64", 3.0))), drawn],
+        "unusual_2": [("generate_outlier_f32", (("f64", -4.0), ("f64", 4.0), ("f64", 60.0), ("u64", 1))), drawn],
+        "real": [("generate_normal_f32", (("f64", -4.0), ("f64", 4.0))), ("generate_permutation_i32", ())],
+    }
+
+
 def test_without_timed_data_of_its_own_an_array_is_timed_on_those_of_its_cases() -> None:
     values = Values(low=2.0, high=3.0)
     assert Array("x", "float32", "n", values=values).timed_values == values

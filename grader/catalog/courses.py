@@ -17,11 +17,12 @@ from types import ModuleType
 from typing import Any
 
 from grader.errors import GraderFault, Unsupported, UsageError
-from grader.exercise import PLAIN, Array, Exercise, Expect, Variant
+from grader.exercise import PLAIN, Array, Exercise, Expect, Values, Variant
 from grader.frozen import dataclass
 from grader.paths import PACKAGE
 
 MAX_EXERCISE_BYTES = 256 << 10
+MOST_UNUSUAL = 4  # further distributions of an array: `grader.inputs.UNUSUAL`
 ALL_PATHS = "all"  # the word that leaves a path, and so the name of none
 
 
@@ -230,6 +231,14 @@ _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
     (lambda e: not all(_is_form(v.name) for v in e.variants), "a variant's name has lower-case letters, digits and _"),
     (lambda e: PLAIN in (v.name for v in e.variants), f"{PLAIN!r} is the exercise without a variant"),
     (lambda e: len({v.name for v in e.variants}) < len(e.variants), "two variants have the same name"),
+    (
+        lambda e: not all(_are_values(a.unusual) for a in e.arrays),
+        "unusual must be Values(...), or a tuple of one to four",
+    ),
+    (
+        lambda e: e.host and not all(map(_is_uniform, e.arrays)),
+        "a host exercise has uniform values between two numbers",
+    ),
     (lambda e: bool(e.variants and (e.host or e.ladder)), "a step of a ladder or a host exercise has no variants"),
 )
 """Mistakes in a literal that would otherwise appear only much later: a check and its message."""
@@ -245,6 +254,21 @@ def _is_size(size: object) -> bool:
 
 def _is_positive(number: object) -> bool:
     return type(number) is int and number > 0
+
+
+def _are_values(unusual: object) -> bool:
+    several = isinstance(unusual, tuple) and _is_tuple_of(unusual, Values) and len(unusual) <= MOST_UNUSUAL
+    return unusual is None or isinstance(unusual, Values) or several
+
+
+def _is_uniform(array: Array) -> bool:
+    """Whether its values are of the kind that the runs of a host exercise draw anew."""
+    return all(
+        isinstance(drawn.exact_low, int)
+        and isinstance(drawn.exact_high, int)
+        and (drawn.shape, drawn.outlier, drawn.permutation) == ("uniform", None, False)
+        for drawn in (array.values, array.timed_values)
+    )
 
 
 def _is_form(name: str) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from grader.compare.mismatch import compare
 from grader.compare.tolerance import rounded_to
 from grader.frozen import dataclass
-from grader.inputs import make_inputs, poison, unusual_kind
+from grader.inputs import make_inputs, poison, unusual_kinds
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,7 +36,7 @@ def self_test(exercise: Exercise, size: Size, oracle: Oracle) -> list[str]:
 
     ``oracle`` is called with (inputs, numbers) as `kernels_ref` describes. The list is empty for a good exercise.
     """
-    kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real", *unusual_kind(exercise))
+    kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real", *unusual_kinds(exercise))
     problems: dict[str, None] = {}
     passed: dict[str, bool] = {}  # message about a forgery -> whether every case so far has accepted it
     for case in (_case(exercise, size, kind, seed, oracle) for kind in kinds for seed in SEEDS):

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     """The small and the secret sizes, smallest first, each with exact values (if the exercise has them) and real ones.
 
-    Then a secret size up to the simulated one, so that sizes between are tested; it and the simulated size also with
-    unusual values, if the exercise has them. The last cases have slices, masked or special elements, if it has these.
+    Then a secret size up to the simulated one, so that sizes between are tested; then the further distributions of
+    values, if the exercise has them. The last cases have slices, masked or special elements, if it has these.
     """
-    from grader.inputs import infinite_kinds, unusual_kind
+    from grader.inputs import infinite_kinds
 
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
     sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=elements)
@@ -42,11 +42,21 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     if exercise.host:
         return cases
     larger = larger_secret_sizes(exercise, seed)
-    unusual = (Case(size, kind) for size in (*larger, exercise.simulated) for kind in unusual_kind(exercise))
+    unusual = _unusual_cases(exercise, larger)
     slices = slice_cases(exercise, sizes[0], sizes[-1], kinds[0])
     infinite = (Case(max(exercise.small, key=elements), kind) for kind in infinite_kinds(exercise))
     confirming = (Case(size, kinds[0], confirms=bool(exercise.technique)) for size in larger)
     return (*cases, *confirming, *unusual, *slices, *infinite)
+
+
+def _unusual_cases(exercise: Exercise, larger: tuple[Size, ...]) -> tuple[Case, ...]:
+    """The first further distribution at the large sizes, each other one at the largest small size and a large one."""
+    from grader.inputs import unusual_kinds
+
+    kinds = unusual_kinds(exercise)
+    first = (Case(size, kind) for size in (*larger, exercise.simulated) for kind in kinds[:1])
+    sizes = (max(exercise.small, key=elements), *(larger or (exercise.simulated,)))
+    return (*first, *(Case(size, kind) for kind in kinds[1:] for size in sizes))
 
 
 def elements(size: Size) -> int:

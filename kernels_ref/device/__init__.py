@@ -60,13 +60,14 @@ class Check:
 
 
 GENERATOR = "generate.cu"
-"""Kernels ``generate_{exact|real}_{type}`` and ``unchanged_{exact|real}_{type}``; parameters stand in the file."""
+"""Kernels ``generate_{form}_{type}`` and ``unchanged_{form}_{type}``; forms and parameters are listed in the file."""
 
 GENERATED_TYPES: Mapping[str, str] = {
     "float16": "f16", "float32": "f32", "float64": "f64",
     "int8": "i8", "uint8": "u8", "int32": "i32", "uint32": "u32", "int64": "i64",
 }  # fmt: skip
-"""dtype of an `Array` -> the type in the kernel's name. Integer dtypes have ``exact`` kernels only."""
+"""dtype of an `Array` -> the type in the kernel's name. Integer dtypes have ``exact`` kernels only; int32
+has ``permutation``, too."""
 
 _BOUNDS = ("relative", "absolute", "findings")
 _FOUND = ("findings", "explanation")

@@ -2,10 +2,13 @@
 // is written down. One thread makes the four elements of one counter.
 //
 //   generate_exact_T(T* out, count, seed, stream, sample, low, span)      integers low … low + span - 1
+//   generate_permutation_i32(int* out, count, seed, stream, sample)       0 … count - 1 in random order
 //   generate_real_T (T* out, count, seed, stream, sample, low, high)      uniform in [low, high), T a floating type
+//   generate_normal_T(…, low, high)                                       nearly normal in [low, high), T a floating type
+//   generate_outlier_T(…, low, high, outlier, normal)                     one of these two; one element in 64 is outlier
 //   unchanged_…     (const T* in, …the same…, unsigned long long* changed)   adds the number of elements that differ
 //
-// T is f16, f32, f64, i8, u8, i32, u32, i64. Integer parameters are 64 bits wide, low and high of the real kernels are
+// T is f16, f32, f64, i8, u8, i32, u32, i64. Integer parameters are 64 bits wide, low, high and outlier are
 // doubles. Grid: cdiv(cdiv(count, 4), 256) blocks of 256 threads.
 
 #include <cuda_fp16.h>
@@ -37,16 +40,69 @@ __device__ Words philox(u64 index, u64 seed, u64 stream, u64 sample)
 struct Exact {
     long long low;
     u64 span;
-    __device__ long long operator()(u32 word) const { return low + (long long)(((u64)word * span) >> 32); }
+    __device__ long long operator()(u64, u32 word) const { return low + (long long)(((u64)word * span) >> 32); }
 };
 
 // A real: 24 bits of the word, scaled in float64. The intrinsics keep the compiler from fusing multiply and add.
 struct Real {
     double low, high;
-    __device__ double operator()(u32 word) const
+    __device__ double operator()(u64, u32 word) const
     {
         double u = (double)(word >> 8) * 0x1p-24;
         return __dadd_rn(low, __dmul_rn(__dsub_rn(high, low), u));
+    }
+};
+
+// The sum of the word's four bytes, and a fraction from a hash of the word. t is exact: 34 bits.
+struct Normal {
+    double low, high;
+    __device__ double operator()(u64, u32 word) const
+    {
+        u32 sum = (word & 255u) + (word >> 8 & 255u) + (word >> 16 & 255u) + (word >> 24);
+        u32 fraction = word * 0x9E3779B1u >> 8;
+        double t = (double)(((u64)sum << 24) + fraction) * 0x1p-24;
+        return __dadd_rn(low, __dmul_rn(__ddiv_rn(__dsub_rn(high, low), 1021.0), t));
+    }
+};
+
+// One element in 64 is the outlier; the others have the shape that is asked for.
+struct Outlier {
+    double low, high, outlier;
+    bool normal;
+    __device__ double operator()(u64 i, u32 word) const
+    {
+        if (word % 64u == 33u)
+            return outlier;
+        return normal ? Normal{low, high}(i, word) : Real{low, high}(i, word);
+    }
+};
+
+// Element i of a permutation: a Feistel network on 2b bits, repeated until the number is below count.
+struct Permutation {
+    u64 count;
+    Words keys;
+    u32 bits;
+    __device__ Permutation(u64 n, Words k) : count(n), keys(k), bits(1)
+    {
+        while (bits < 31 && count > 1ull << 2 * bits)
+            ++bits;
+    }
+    __device__ long long operator()(u64 i, u32) const
+    {
+        u32 low = (1u << bits) - 1;
+        do {
+            u32 left = (u32)(i >> bits), right = (u32)i & low;
+#pragma unroll
+            for (int round = 0; round < 4; ++round) {
+                u32 z = (right ^ keys.c[round]) * 0x85EBCA6Bu;
+                z = (z ^ z >> 13) * 0xC2B2AE35u;
+                u32 mixed = left ^ ((z ^ z >> 16) & low);
+                left = right;
+                right = mixed;
+            }
+            i = (u64)left << bits | right;
+        } while (i >= count);
+        return (long long)i;
     }
 };
 
@@ -73,11 +129,10 @@ struct Compare {
     u64* changed;
     __device__ void operator()(u64 i, T value) const
     {
-        const unsigned char *was = (const unsigned char*)&value, *is = (const unsigned char*)&in[i];
-        bool same = true;
-        for (int b = 0; b < (int)sizeof(T); ++b)
-            same = same && was[b] == is[b];
-        if (!same)
+        u64 was = 0, is = 0;
+        memcpy(&was, &value, sizeof(T));
+        memcpy(&is, &in[i], sizeof(T));
+        if (was != is)
             atomicAdd(changed, 1ull);
     }
 };
@@ -92,24 +147,30 @@ __device__ void each(u64 count, u64 seed, u64 stream, u64 sample, Values values,
 #pragma unroll
     for (int j = 0; j < 4; ++j)
         if (index * 4 + j < count)
-            sink(index * 4 + j, to<T>(values(w.c[j])));
+            sink(index * 4 + j, to<T>(values(index * 4 + j, w.c[j])));
 }
 
-#define KERNELS(kind, Values, Low, Second, name, T)                                                                  \
-    extern "C" __global__ void generate_##kind##_##name(T* out, u64 count, u64 seed, u64 stream, u64 sample,         \
-                                                        Low low, Second second)                                      \
+#define LIST(...) __VA_ARGS__
+#define KERNELS(kind, name, T, parameters, values)                                                                   \
+    extern "C" __global__ void generate_##kind##_##name(T* out, u64 count, u64 seed, u64 stream, u64 sample          \
+                                                        LIST parameters)                                             \
     {                                                                                                                \
-        each<T>(count, seed, stream, sample, Values{low, second}, Store<T>{out});                                    \
+        each<T>(count, seed, stream, sample, LIST values, Store<T>{out});                                            \
     }                                                                                                                \
-    extern "C" __global__ void unchanged_##kind##_##name(const T* in, u64 count, u64 seed, u64 stream, u64 sample,   \
-                                                         Low low, Second second, u64* changed)                       \
+    extern "C" __global__ void unchanged_##kind##_##name(const T* in, u64 count, u64 seed, u64 stream, u64 sample    \
+                                                         LIST parameters, u64* changed)                              \
     {                                                                                                                \
-        each<T>(count, seed, stream, sample, Values{low, second}, Compare<T>{in, changed});                          \
+        each<T>(count, seed, stream, sample, LIST values, Compare<T>{in, changed});                                  \
     }
 
-#define EXACT(name, T) KERNELS(exact, Exact, long long, u64, name, T)
-#define REAL(name, T) KERNELS(real, Real, double, double, name, T)
+#define EXACT(name, T) KERNELS(exact, name, T, (, long long low, u64 span), (Exact{low, span}))
+#define REAL(name, T)                                                                                                \
+    KERNELS(real, name, T, (, double low, double high), (Real{low, high}))                                           \
+    KERNELS(normal, name, T, (, double low, double high), (Normal{low, high}))                                       \
+    KERNELS(outlier, name, T, (, double low, double high, double outlier, u64 normal),                               \
+            (Outlier{low, high, outlier, normal != 0}))
 
 EXACT(f16, __half) EXACT(f32, float) EXACT(f64, double)
 EXACT(i8, signed char) EXACT(u8, unsigned char) EXACT(i32, int) EXACT(u32, unsigned int) EXACT(i64, long long)
+KERNELS(permutation, i32, int, (), (Permutation(count, philox(~0ull, seed, stream, sample))))
 REAL(f16, __half) REAL(f32, float) REAL(f64, double)

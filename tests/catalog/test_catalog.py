@@ -24,7 +24,7 @@ from grader.errors import Unsupported, UsageError
 
 COURSE = Path(__file__).parents[1] / "course"
 FINE = """
-from grader import Array, Exercise
+from grader import Array, Exercise, Values
 EXERCISE = Exercise(
     name="{name}", order={order}, idea="an idea",
     arrays=(Array("x", "float32", "n"), Array("y", "float32", "n", role="out")),
@@ -198,6 +198,13 @@ def test_a_course_that_is_none_is_a_wrong_command(tmp_path: Path) -> None:
         (FINE.replace("mini:scale", "scale"), None, "module:function"),
         (FINE.replace("oracle", "minutes=0, oracle"), None, "minutes must be a positive integer"),
         (FINE.replace("oracle", "after=('total'), oracle"), None, "after must be a tuple of names"),
+        (FINE.replace('"n")', '"n", unusual=(Values(),) * 5)', 1), None, "unusual must be Values(...), or a tuple"),
+        (FINE.replace('"n")', '"n", unusual=[Values()])', 1), None, "unusual must be Values(...), or a tuple"),
+        (
+            FINE.replace('"n")', '"n", values=Values(shape="normal"))', 1).replace("oracle", "host=True, oracle", 1),
+            None,
+            "a host exercise has uniform values between two numbers",
+        ),
         (FINE.replace("oracle", "paths=('',), oracle"), None, "paths must be a tuple of names"),
         (FINE.replace("oracle", "paths=('all',), oracle"), None, "no path can be called 'all'"),
         ("#" + "x" * 300_000, None, "at most"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from grader.backends.gpu.checks import generator
 from grader.backends.gpu.reference import ceiling_data, device_data
 from grader.catalog.courses import built_in_course, resolve_reference
 from grader.exercise import Array, Values
@@ -172,24 +174,36 @@ def test_a_check_refuses_zeros(name: str) -> None:
     assert task.judge(np.zeros_like(task.expected, task.dtype))[0] > 0
 
 
-@pytest.mark.parametrize("dtype", DEVICE.GENERATED_TYPES)
-@pytest.mark.parametrize("kind", ["exact", "real"])
-def test_generated_inputs_equal_the_hosts_bit_for_bit(dtype: str, kind: str) -> None:
+FLOATS = [dtype for dtype in DEVICE.GENERATED_TYPES if np.dtype(dtype).kind == "f"]
+BOUNDS = Values(0, 100, -1.7, 120.3)
+SHAPED = [replace(BOUNDS, shape=shape, outlier=outlier) for shape in ("uniform", "normal") for outlier in (None, -60.1)]  # type: ignore[arg-type]  # both shapes
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind", "values"),
+    [
+        *((dtype, "exact", BOUNDS) for dtype in DEVICE.GENERATED_TYPES),
+        *((dtype, "real", values) for dtype in FLOATS for values in SHAPED),
+        ("int32", "exact", Values(exact_low="-n", exact_high="n - 1")),
+        ("int32", "exact", Values(permutation=True)),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 70_001, (1 << 26) + 1])
+def test_generated_inputs_equal_the_hosts_bit_for_bit(dtype: Any, kind: Any, values: Values, count: int) -> None:
     import cupy
 
-    floating = np.dtype(dtype).kind == "f"
-    if kind == "real" and not floating:
-        pytest.skip("integer dtypes have exact values only")
-    low, high, seed, sample, count = 0, 100, 2**63 + 12345, 3, 70_001
-    array = Array("x", dtype, "n", values=Values(low, high, -1.7, 120.3))  # type: ignore[arg-type]  # dtypes of the table
-    last = (np.int64(low), np.uint64(high - low + 1)) if kind == "exact" else (np.float64(-1.7), np.float64(120.3))
-    args = (np.uint64(count), np.uint64(seed), np.uint64(stream("x")), np.uint64(sample), *last)
+    if count > 1 << 26 and (kind, values.outlier, dtype) not in {("exact", None, "int32"), ("real", -60.1, "float32")}:
+        pytest.skip("the large size only for some")
+    seed, sample, size = 2**63 + 12345, 3, {"n": count}
+    array = Array("x", dtype, "n", values=values)
+    form, last = generator(array, kind, size)
+    types = {"i64": np.int64, "u64": np.uint64, "f64": np.float64}
+    given = (np.uint64(count), np.uint64(seed), np.uint64(stream("x")), np.uint64(sample))
+    args = (*given, *(types[name](value) for name, value in last))
     out, changed = cupy.zeros(count, dtype), cupy.zeros(1, cupy.uint64)
-    loaded, suffix = module(ROOT / "device" / DEVICE.GENERATOR), f"{kind}_{DEVICE.GENERATED_TYPES[dtype]}"
+    loaded, suffix = module(ROOT / "device" / DEVICE.GENERATOR), f"{form}_{DEVICE.GENERATED_TYPES[dtype]}"
     launch(loaded, f"generate_{suffix}", cdiv(cdiv(count, 4), 256), 256, (address(out), *args))
-    assert (
-        out.get().tobytes() == make_array(array, count, seed, "exact" if kind == "exact" else "real", sample).tobytes()
-    )
+    assert out.get().tobytes() == make_array(array, count, seed, kind, sample, size=size).tobytes()
     out[count // 3] += 1
     launch(loaded, f"unchanged_{suffix}", cdiv(cdiv(count, 4), 256), 256, (address(out), *args, address(changed)))
     assert int(changed[0]) == 1

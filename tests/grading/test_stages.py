@@ -16,14 +16,14 @@ from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsuppor
 from grader.exercise import SECRET_SIZES, Array, Exercise, Expect, Target, Tolerance, Values, Work
 from grader.gpus.models import capability, simulable
 from grader.grading.advice import next_step
-from grader.grading.cases import larger_secret_sizes, secret_size_below_timed, small_cases
+from grader.grading.cases import elements, larger_secret_sizes, secret_size_below_timed, small_cases
 from grader.grading.grade import grade
 from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen, access, race
 from grader.grading.judge import failure_word, score, word_of
 from grader.grading.records import Case, Request, Speed
 from grader.grading.technique import evaluate, evaluate_elsewhere, finding, total
-from grader.inputs import make_inputs, unusual_kind
+from grader.inputs import make_inputs, unusual_kinds
 from grader.launch import DeviceLimits
 from grader.verdict import STAGES, Access, Diagnostic, LaunchRecord, LineCounters, Measurement, StageResult, Verdict
 from tests.grading.requests import changed, request_of
@@ -377,6 +377,21 @@ def test_large_sizes_have_a_second_distribution_of_values():
     assert not [case for case in small_cases(replace(exercise, arrays=EXERCISE.arrays), 1) if case.values == "unusual"]
 
 
+def test_each_further_distribution_is_a_case_of_the_largest_small_size_and_of_a_large_one():
+    further = (Values(low=100.0, high=101.0), Values(low=3.0, high=3.0), Values(outlier=60.0))
+    arrays = tuple(replace(array, unusual=further) for array in EXERCISE.arrays)
+    exercise = replace(EXERCISE, exact=False, secret={"n": (2, 40, 2)}, simulated={"n": 10_000}, arrays=arrays)
+    (large,), small = larger_secret_sizes(exercise, 1), max(exercise.small, key=elements)
+    cases = [(case.values, case.size) for case in small_cases(exercise, 1) if case.values.startswith("unusual")]
+    assert cases == [
+        ("unusual", large),
+        ("unusual", {"n": 10_000}),
+        *((kind, size) for kind in ("unusual_2", "unusual_3") for size in (small, large)),
+    ]
+    without = [case for case in small_cases(replace(exercise, secret={}), 1) if case.values == "unusual_2"]
+    assert [case.size for case in without] == [small, {"n": 10_000}]
+
+
 def test_arrays_that_may_be_slices_are_so_together_and_each_alone():
     exercise = replace(EXERCISE, arrays=tuple(replace(array, slices=True) for array in EXERCISE.arrays))
     names = [array.name for array in exercise.arrays]
@@ -409,7 +424,7 @@ def test_an_array_that_may_have_infinite_elements_has_them_in_one_case(kind):
 def test_every_exercise_without_exact_cases_has_a_second_distribution():
     for entry in load_catalog().exercises:
         exercise = entry.exercise
-        assert exercise.exact or exercise.host or unusual_kind(exercise), exercise.name
+        assert exercise.exact or exercise.host or unusual_kinds(exercise), exercise.name
 
 
 def in_another_order(behave: Callable[[CaseRun], Execution]) -> Callable[[CaseRun], Execution]:

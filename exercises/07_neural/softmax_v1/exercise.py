@@ -8,7 +8,7 @@ WIDE = Values(low=-120.0, high=120.0)
 FAR_BELOW = Values(low=-120.0, high=-100.0)
 # Rows that wide have 0 or a subnormal number in most places, for which a division takes a slow path: times would be
 # those of that path.
-ORDINARY = Values(low=-4.0, high=4.0)
+ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
 
 EXERCISE = Exercise(
     name="softmax_v1",

@@ -12,9 +12,9 @@ from typing import Any
 
 from grader.backends.gpu.wire import Trusted, Variant
 from grader.c_types import DTYPE_BYTES
-from grader.exercise import Array, Exercise, Size, Values
+from grader.exercise import Array, Exercise, Size
 from grader.expressions import cdiv, evaluate_integer
-from grader.inputs import element_count, stream
+from grader.inputs import element_count, integer_bounds, real_bounds, stream, unusual_kinds, values_of
 
 FINDINGS, EXPLANATION, COUNTS = 0, 24, 64
 _BLOCK = 256
@@ -46,16 +46,11 @@ def variants(
     def variant(kind: str) -> Variant:
         generate, unchanged = [], []
         for position, array in enumerate(exercise.inputs):
-            count, values = element_count(array, size), _values(array, kind)
+            count, (form, last) = element_count(array, size), generator(array, kind, size)
             args: tuple[tuple[str, Any], ...] = (
                 ("buffer", array.name), ("u64", count), ("u64", seed), ("u64", stream(array.name)), ("sample", 0),
             )  # fmt: skip
-            if kind == "exact" or not array.dtype.startswith("float"):
-                kernel = f"exact_{types[array.dtype]}"
-                args += (("i64", values.exact_low), ("u64", values.exact_high - values.exact_low + 1))
-            else:
-                kernel = f"real_{types[array.dtype]}"
-                args += (("f64", values.low), ("f64", values.high))
+            kernel, args = f"{form}_{types[array.dtype]}", (*args, *last)
             generate.append(_flat(f"generate_{kernel}", count, args))
             unchanged.append(_flat(f"unchanged_{kernel}", count, (*args, ("work", COUNTS + 8 * position))))
         relative, absolute = _bounds(exercise, size, kind)
@@ -83,19 +78,24 @@ def variants(
 
 def _untimed_kinds(exercise: Exercise) -> tuple[str, ...]:
     """The kinds of values that are verified at the timed size, and not timed: those of the cases, where they differ."""
-    kinds = {
-        "exact": exercise.exact,
-        "special": any(array.timed is not None for array in exercise.inputs),
-        "unusual": any(array.unusual is not None for array in exercise.inputs),
-    }
-    return tuple(kind for kind, wanted in kinds.items() if wanted)
+    special = any(array.timed is not None for array in exercise.inputs)
+    return (*["exact"] * exercise.exact, *["special"] * special, *unusual_kinds(exercise))
 
 
-def _values(array: Array, kind: str) -> Values:
-    """From where the array's values are drawn."""
-    if kind == "unusual" and array.unusual is not None:
-        return array.unusual
-    return array.timed_values if kind == "real" else array.values
+def generator(array: Array, kind: str, size: Size) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """The generator for the array's values of this kind, and its last arguments."""
+    drawn = array.timed_values if kind == "real" else values_of(array, kind)
+    if drawn.permutation:
+        integer_bounds(array, drawn, size, whole=element_count(array, size))
+        return "permutation", ()
+    if kind == "exact" or not array.dtype.startswith("float"):
+        low, high = integer_bounds(array, drawn, size)
+        return "exact", (("i64", low), ("u64", high - low + 1))
+    real_bounds(array, drawn)
+    normal, last = drawn.shape == "normal", (("f64", drawn.low), ("f64", drawn.high))
+    if drawn.outlier is not None:
+        return "outlier", (*last, ("f64", drawn.outlier), ("u64", int(normal)))
+    return "normal" if normal else "real", last
 
 
 def _bounds(exercise: Exercise, size: Size, kind: str) -> tuple[float, float]:

@@ -111,7 +111,7 @@ def _drawn(array: Array, count: int, seed: int) -> Values:
     """``count`` random values of the array's range (of its exact range for integer dtypes)."""
     random, kind, values = np.random.default_rng(seed), np.dtype(array.dtype), array.timed_values
     if kind.kind != "f":
-        return random.integers(values.exact_low, values.exact_high + 1, count).astype(kind)
+        return random.integers(int(values.exact_low), int(values.exact_high) + 1, count).astype(kind)
     drawn = random.random(count, dtype=np.float64 if kind.itemsize == 8 else np.float32)
     drawn *= values.high - values.low
     drawn += values.low
