@@ -20,6 +20,7 @@ from grader.classroom.gradebook import Gradebook, gradebook
 from grader.classroom.records import ClassRecord, ClassSubmission
 from grader.classroom.store import Store
 from grader.cli.course import load
+from grader.cli.deadline import begin, ends_in_time
 from grader.errors import UsageError
 from grader.expressions import did_you_mean
 from grader.frozen import dataclass
@@ -80,6 +81,7 @@ class ReportOptions:
     courses: tuple[Path, ...] = ()
 
 
+@ends_in_time
 def report(**values: Any) -> int:
     """Write the pages; or print the document."""
     from grader.render.classroom.document import class_document
@@ -139,7 +141,8 @@ def _pages(
     }  # fmt: skip
     if who:
         pages["leaderboard.html"] = leaderboard_page(book, who, made=made)
-    for row in book.rows:
+    for number, row in enumerate(book.rows):
+        begin(number)
         counting = [grade.attempt.submission for grade in row.grades if grade.attempt]
         pages[paths[row.student.id]] = student_page(
             row, book, made=made, texts={one.key: _texts(options.folder, one) for one in counting}, facts=facts,

@@ -11,6 +11,7 @@ from grader.classroom.similar_class import SubmittedText, compare_exercise, text
 from grader.classroom.similar_store import FILE, document, read_compared
 from grader.classroom.submissions import replace_file
 from grader.cli.course import find, load
+from grader.cli.deadline import begin, ends_in_time
 from grader.errors import UsageError
 from grader.output import print_json, print_line, say, waiting, write_file
 from grader.render.json import dumps
@@ -23,6 +24,7 @@ compared, not PTX."
 )
 
 
+@ends_in_time
 def similar(folder: Path, exercise: str | None, output: Path | None, courses: Sequence[Path], *, as_json: bool) -> int:
     """Compare every exercise, or one; keep the result in similar.json, and write the page."""
     from grader.process.sandbox import available
@@ -40,7 +42,8 @@ def similar(folder: Path, exercise: str | None, output: Path | None, courses: Se
         print_line(NO_LANDLOCK, to_stderr=True)
     found: dict[str, ComparedExercise] = {}
     texts: dict[str, SubmittedText] = {}
-    for entry in entries:
+    for number, entry in enumerate(entries):
+        begin(number)
         submitted = texts_of(folder, record.submissions, entry, _tell_missing)
         texts |= {one.key: one for one in submitted}
         with waiting(entry.name, quiet=as_json) as tell:

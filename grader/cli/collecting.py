@@ -10,6 +10,7 @@ from typing import Any
 from grader.classroom.collect.collecting import Collection, Request, Stranger, collect
 from grader.classroom.gradebook import lateness
 from grader.classroom.records import Assignment, ClassSubmission
+from grader.cli.deadline import ends_in_time
 from grader.output import print_json, print_line, print_table, say, table_of
 from grader.text import counted, listed, safe
 
@@ -17,6 +18,7 @@ SCHEMA = "warpgrade/collect/1"
 SHOWN = 12  # lines of each list; --json has all
 
 
+@ends_in_time
 def collect_class(
     folder: Path, sources: tuple[Path, ...], form: str, roster: Path | None, times: Path | None,
     names: tuple[str, ...], courses: tuple[Path, ...], *, as_json: bool,

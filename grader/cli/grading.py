@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from grader.catalog.courses import CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog
 from grader.cli.course import find, load, of_a_file
+from grader.cli.deadline import NONE_ENDED, Ended, begin, in_time
 from grader.errors import UsageError
 from grader.frozen import dataclass
 from grader.grading.records import SourceTexts
@@ -74,6 +75,11 @@ class GradedTask:
 
 def grade_all(options: GradeOptions) -> int:
     """Grade every name in order; return the largest exit code. All names are resolved before the first is graded."""
+    return in_time(partial(grade_here, options), as_json=options.as_json)
+
+
+def grade_here(options: GradeOptions, ended: Ended = NONE_ENDED) -> int:
+    """As `grade_all`, in this process; ``ended`` are the gradings that had to be ended before, with their process."""
     started = perf_counter()
     catalog = load(options.courses)
     tasks = tasks_of(catalog, options)
@@ -81,7 +87,7 @@ def grade_all(options: GradeOptions) -> int:
     if not options.as_json:
         Thread(target=_import_the_rest, daemon=True).start()
     runs = []
-    for run in _graded(catalog, tasks, predictions, options):
+    for run in _graded(catalog, tasks, predictions, options, ended):
         runs.append(run)
         if not options.as_json:
             _print_report(run, options, last=len(runs) == len(tasks))
@@ -221,7 +227,7 @@ def _predictions(tasks: Sequence[Task], options: GradeOptions) -> tuple[Predicti
 
 
 def _graded(
-    catalog: Catalog, tasks: Sequence[Task], predictions: Sequence[Prediction], options: GradeOptions
+    catalog: Catalog, tasks: Sequence[Task], predictions: Sequence[Prediction], options: GradeOptions, ended: Ended
 ) -> Iterator[GradedTask]:
     from grader.backends import starting
     from grader.gpus.detect import is_loaded
@@ -233,29 +239,34 @@ def _graded(
         gpu = options.device if options.backend != "sim" and is_loaded() else None
         starting.start_early(simulator=options.backend != "gpu" and simulable(first.requires), gpu=gpu)
     try:
-        yield from _in_order(catalog, tasks, predictions, options)
+        yield from _in_order(catalog, tasks, predictions, options, ended)
     finally:
         starting.end_early()
 
 
 def _in_order(
-    catalog: Catalog, tasks: Sequence[Task], predictions: Sequence[Prediction], options: GradeOptions
+    catalog: Catalog, tasks: Sequence[Task], predictions: Sequence[Prediction], options: GradeOptions, ended: Ended
 ) -> Iterator[GradedTask]:
     from grader.grading.advice import is_untouched
-    from grader.grading.grade import grade
+    from grader.grading.grade import grade, not_graded
     from grader.grading.services import Hardware
     from grader.output import waiting
     from grader.practice.history import next_after, recorder
 
     hardware = Hardware.found(options.backend, options.device)
-    for task in tasks:
+    done = max(ended, default=0)  # of these the process before has printed the reports, and recorded the verdicts
+    collects = options.as_json or options.junit is not None or options.html is not None
+    for number, task in enumerate(tasks):
+        if number < done and not collects:
+            continue
+        begin(number)
         request = hardware.request(
             task, seed=options.seed, timeout_s=options.timeout, sandbox=not options.no_sandbox,
             watched=options.watched, next_exercise=partial(next_after, catalog, task.entry),
         )  # fmt: skip
         record = recorder(task.entry, task.path)
         with waiting(task.entry.name, quiet=options.as_json) as show_step:
-            verdict = grade(replace(request, tell=show_step))
+            verdict = not_graded(request, ended[number]) if number in ended else grade(replace(request, tell=show_step))
         if predictions:
             from grader.grading.predictions import compared
 
@@ -267,7 +278,7 @@ def _in_order(
         try:
             yield GradedTask(task, shown, request.submission.texts)
         finally:  # after the report, which must not wait for the disk
-            if not (options.solution or options.no_record):
+            if not (options.solution or options.no_record or number < done):
                 record(verdict)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from grader.catalog.exercises import Catalog
 from grader.cli import BROKEN_PIPE, guarded, leave
 from grader.cli.course import load, missing_here, named, show_list, to_edit
-from grader.cli.grading import GradeOptions, grade_all, tasks_of
+from grader.cli.grading import GradeOptions, grade_here, tasks_of
 from grader.cli.practice import all_passed, give_hint, start_exercise, why_next
 from grader.errors import UsageError
 from grader.grading.services import Task
@@ -181,7 +181,7 @@ class Watch:
             with Stopper() as self._grading:
                 self._clear()
                 print_line(f"{_named_files(self._current)}, {strftime('%H:%M:%S')}\n")
-                grade_all(replace(self._options, names=(self._current.entry.name,), file=file))
+                grade_here(replace(self._options, names=(self._current.entry.name,), file=file))
         except Stopped:
             print_line("The file was saved again: grading the new version.")
             return False

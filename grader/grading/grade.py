@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from grader.errors import SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
+from grader.errors import GraderFault, SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
 from grader.gpus.models import in_words, simulable
 from grader.grading import judge
 from grader.grading.advice import content_of, has_given_launches, is_given_kernel, is_untouched, next_step
@@ -231,6 +231,18 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
 def _cut_short(request: Request, stage: str, error: WarpgradeError) -> Verdict:
     word, found = judge.trouble(error)
     return _verdict(request, word, judge.cut_short(request, stage, word, error.message), found)
+
+
+def not_graded(request: Request, reason: str) -> Verdict:
+    """The verdict on a file whose grading ended the process, or had to be ended with it."""
+    what = f"the process that graded {request.submission.path.name} {reason}"
+    return _cut_short(request, "compiles", GraderFault(what, hint=ENDED_HINT))
+
+
+ENDED_HINT = (
+    "this is the grader's fault: it should read any text, and in a time that its length limits. Please report it, with "
+    "the file. What you can do: undo the last change of the file, and grade it again"
+)
 
 
 def _verdict(

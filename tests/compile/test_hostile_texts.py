@@ -1,6 +1,7 @@
-"""Whatever reads a submission's text in the parent, where no limit of time holds, takes time in proportion to it.
+"""Whatever reads a submission's text outside a child takes time in proportion to it.
 
-Only the parsing child may take longer: its limits end it.
+Only the parsing child may take longer: its limits end it. tests/cli/test_deadline.py is about readers that hang all the
+same.
 """
 
 from __future__ import annotations
