@@ -26,6 +26,14 @@ class KernelCounter:
 
 _ACCESSES = ("load", "store", "atomic")
 
+IN_CODE: Mapping[str, str] = {
+    "tma_loads_in_code": r"cp\.async\.bulk\.tensor\.[\w:.]*shared::(?:cluster|cta)\.global",
+    "wgmma_in_code": r"wgmma\.mma_async",
+    "setmaxnreg_in_code": r"setmaxnreg",
+    "multicast_loads_in_code": r"cp\.async\.bulk\.[\w:.]*\.multicast::cluster",
+}
+"""Counters of a kernel's instructions in PTX, which need no run: the beginnings of their opcodes."""
+
 KERNEL_COUNTERS: Mapping[str, KernelCounter] = {
     # amounts of work; the simulator omits those that are zero
     **dict.fromkeys(
@@ -43,7 +51,8 @@ KERNEL_COUNTERS: Mapping[str, KernelCounter] = {
     ),
     # properties of each launch
     **dict.fromkeys(
-        ("bytes_per_lane", "shared_memory_bytes", "registers", "spill_bytes", "grid_growth"), KernelCounter("largest")
+        ("bytes_per_lane", "shared_memory_bytes", "registers", "spill_bytes", "grid_growth", *IN_CODE),
+        KernelCounter("largest"),
     ),
     "occupancy": KernelCounter("least"),
     # means, weighted by another counter

@@ -95,6 +95,13 @@ def inspect_ptx(ptx: str, name: str, source: str) -> tuple[Entry, ...]:
     return entries
 
 
+def code_of_kernels(ptx: str) -> Mapping[str, str]:
+    """Each kernel's instructions with those of all functions that it may call, for a text that was inspected."""
+    module = _module(ptx)
+    uses = {function: _uses(module, body) for function, body in module.functions.items()}
+    return {name: "\n".join(module.functions[each] for each in sorted(_called(uses, name))) for name in module.entries}
+
+
 def _module(ptx: str) -> PtxSummary:
     """The structure of a PTX text. Raises `_Broken`."""
     module = PtxSummary()
@@ -217,13 +224,19 @@ def _uses(module: PtxSummary, body: str) -> _Uses:
     return _Uses(own, words & module.functions.keys(), words & module.shared.keys())
 
 
-def _static_shared(module: PtxSummary, uses: Mapping[str, _Uses], entry: str) -> int:
-    """Bytes of the shared arrays of an entry and of all functions that it may call."""
+def _called(uses: Mapping[str, _Uses], entry: str) -> set[str]:
+    """An entry and all functions that it may call."""
     waiting, seen = [entry], {entry}
     while waiting:
         called = uses[waiting.pop()].functions - seen
         waiting += called
         seen |= called
+    return seen
+
+
+def _static_shared(module: PtxSummary, uses: Mapping[str, _Uses], entry: str) -> int:
+    """Bytes of the shared arrays of an entry and of all functions that it may call."""
+    seen = _called(uses, entry)
     shared = {name for function in seen for name in uses[function].shared}
     return sum(uses[function].own_bytes for function in seen) + sum(module.shared[name] for name in shared)
 

@@ -15,7 +15,7 @@ from time import perf_counter
 from grader.catalog.courses import Broken, CourseExercise
 from grader.catalog.variants import entry_with
 from grader.dev.grading import CourseGrader
-from grader.dev.ladders import ladder_problems, ladders, untold_steps
+from grader.dev.ladders import ladder_problems, ladders
 from grader.dev.move import version_problems
 from grader.dev.paths import path_report
 from grader.dev.questions import question_problems
@@ -27,6 +27,7 @@ from grader.dev.verdicts import (
     GradedSubmission,
     assembly_problems,
     claim_problems,
+    code_launches,
     form_verdict_problems,
     verdict_problems,
 )
@@ -81,10 +82,8 @@ def run(
     launches = {report.name: report.launches for report in checked}
     for name, steps in ladders(exercises) if not left else ():
         found = tuple(ladder_problems(steps, launches))
-        untold = tuple(untold_steps(steps))
-        differ = f"{len(untold)} may not differ" if untold else "each differs"
-        summary = f"{len(steps)} steps, {differ} from the one before" if not found else ""
-        show(CheckReport(f"ladder {name}", found, summary, advice=untold))
+        summary = f"{len(steps)} steps, each differs from the one before" if not found else ""
+        show(CheckReport(f"ladder {name}", found, summary))
     if paths := path_report(exercises, known or exercises):
         show(paths)
     elapsed = f"{perf_counter() - started:.0f} s"
@@ -118,7 +117,8 @@ def start_check(entry: CourseExercise, grader: CourseGrader, *, gpu: bool = Fals
         if not on_simulator:
             problems.extend(assembly_problems(entry, answers))
             skipped = f"sim: SKIPPED, it needs {entry.exercise.requires}; all files compiled and assembled"
-            return CheckReport(entry.name, tuple(problems), " | ".join([skipped, *summaries]), advice=tuple(advice))
+            summary = " | ".join([skipped, *summaries])
+            return CheckReport(entry.name, tuple(problems), summary, code_launches(entry), tuple(advice))
         problems.extend(claim_problems(entry, graded[0].by_name))
         launches = graded[0].solution.launches if graded[0].solution else ()
         return CheckReport(entry.name, tuple(problems), " | ".join(summaries), launches, tuple(advice))

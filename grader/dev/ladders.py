@@ -14,7 +14,7 @@ from grader.catalog.courses import CourseExercise
 from grader.dev.report import Problem
 from grader.frozen import dataclass
 from grader.gpus.models import simulable
-from grader.grading.technique import Miss, evaluate
+from grader.grading.technique import Miss, evaluate, is_in_code
 from grader.timing.pass_lines import REFERENCE, lines_on
 from grader.timing.samples import SLOW_BELOW
 from grader.verdict import LaunchRecord
@@ -25,7 +25,9 @@ first step's small sizes, too; a later step may have more.
 """
 
 Launches = Mapping[str, Sequence[LaunchRecord]]
-"""The launches of each step's solution at the simulated size, by the step's name."""
+"""The launches of each step's solution at the simulated size, by the step's name; of a step that the simulator cannot
+run those of `grader.dev.verdicts.code_launches`.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,25 +66,11 @@ def ladder_problems(steps: Sequence[CourseExercise], launches: Launches) -> Iter
             yield Problem("exercise.py", f"{step.name} and {steps[0].name} differ in small")
     for before, step in pairwise(steps):
         cell = compared(before, step, launches)
-        # A step that the simulator cannot run differs from the others by time alone, which has to be measured; where
-        # time does not tell either, nothing does (`untold_steps`).
-        line = lines_on(REFERENCE).get(step.name)
-        told = line is not None and line.separated
-        unknown = not told and not simulable(step.exercise.requires)
-        if cell is not None and not cell.rejected and not unknown:
+        if cell is not None and not cell.rejected:
             yield Problem(
                 "exercise.py",
                 f"the solution of {before.name} passes {step.name}: they differ neither in technique nor in time",
             )
-
-
-def untold_steps(steps: Sequence[CourseExercise]) -> Iterator[Problem]:
-    """Yield each step that nothing tells from the one before: it runs on no simulator, and time does not tell it."""
-    for before, step in pairwise(steps):
-        line = lines_on(REFERENCE).get(step.name)
-        if line is not None and not line.separated and not simulable(step.exercise.requires):
-            why = "the simulator cannot count it, and its time is too near"
-            yield Problem("exercise.py", f"a solution of {before.name} may pass {step.name}: {why}")
 
 
 def matrix(steps: Sequence[CourseExercise], launches: Launches) -> list[LadderCell]:
@@ -92,11 +80,16 @@ def matrix(steps: Sequence[CourseExercise], launches: Launches) -> list[LadderCe
 
 
 def compared(before: CourseExercise, entry: CourseExercise, launches: Launches) -> LadderCell | None:
-    """The earlier solution graded as the later step; None if it has no counters."""
+    """The earlier solution graded as the later step; None if it has no counters.
+
+    Where the simulator runs one of them only, or none, the expectations on code are all that is graded.
+    """
     counted = launches.get(before.name)
     if not counted:
         return None
-    results = (evaluate(expect, counted, entry.exercise.simulated) for expect in entry.graded.technique)
+    runs = all(simulable(each.exercise.requires) for each in (before, entry))
+    expected = (expect for expect in entry.graded.technique if runs or is_in_code(expect))
+    results = (evaluate(expect, counted, entry.exercise.simulated) for expect in expected)
     missed = tuple(miss for miss in results if miss is not None)
     lines = lines_on(REFERENCE)
     earlier, later = lines.get(before.name), lines.get(entry.name)

@@ -18,6 +18,7 @@ from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
 from grader.catalog.courses import CourseExercise
 from grader.dev.report import Problem
@@ -27,10 +28,13 @@ from grader.expressions import ExpressionError
 from grader.expressions import evaluate as value_of
 from grader.frozen import dataclass
 from grader.gpus.models import capability
-from grader.grading.technique import evaluate, in_words, total
+from grader.grading.technique import Miss, Shaped, evaluate, in_words, is_in_code, launches_in_code, total
 from grader.launch import DeviceLimits, parse_launches, resolve_launches
 from grader.simt.occupancy import MULTIPROCESSORS
-from grader.verdict import Verdict
+from grader.verdict import LaunchRecord, Verdict
+
+if TYPE_CHECKING:
+    from grader.grading.records import CompiledSubmission
 
 FAILING = 2
 """The minimum number of wrong answers that the simulator (or the required GPU) must reject in an exercise."""
@@ -168,21 +172,56 @@ _RIGHT = {"pass", "slow", "technique"}
 
 
 def assembly_problems(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[Problem]:
-    """Yield the files of an exercise that do not compile, assemble or launch for the required architecture; register
-    spills of the solution; and too few wrong answers.
+    """Yield the files of an exercise that do not compile, assemble or launch for the required architecture; code that
+    meets or misses the technique against the expected verdict; register spills of the solution; too few wrong answers.
     """
     failing = sum(answer.expectation.words.get("gpu", "pass") not in _RIGHT for answer in answers)
     if failing < FAILING:
         yield Problem("wrong/", f"{failing} wrong answers fail on a GPU; {FAILING} or more must fail")
+    words = {f"wrong/{answer.path.name}": answer.expectation.words.get("gpu") for answer in answers}
+    missed = set[str]()
     for place, name, source in _files_to_compile(entry, answers):
         try:
-            spilled = _spilled(entry, name, source)
+            spilled, launches = _assembled(entry, name, source)
         except (SubmissionError, Unsupported) as error:
             word = error.verdict if isinstance(error, SubmissionError) else "unsupported"
             yield Problem(place, f"for {entry.exercise.requires}: {word}: {error.message}")
             continue
         if spilled and place.startswith("solution"):
             yield Problem(place, f"{spilled} bytes of registers are spilled to local memory")
+        misses = missed_in_code(entry, launches)
+        if words.get(place) == "technique":
+            missed |= {miss.expect.counter for miss in misses}
+        yield from _code_problems(place, words.get(place), misses)
+    for expect in filter(is_in_code, entry.exercise.technique):
+        if expect.counter not in missed:
+            yield Problem("wrong/", f"no wrong answer misses the expectation on {expect.counter}: add one that does")
+
+
+def _code_problems(place: str, word: str | None, misses: Sequence[Miss]) -> Iterator[Problem]:
+    """Yield a problem for a file whose code meets or misses the technique against its expected verdict."""
+    passes = place.startswith("solution") or word in ("pass", "slow")
+    if passes and misses:
+        yield Problem(place, f"it misses the technique: {misses[0].expect.counter} is {in_words(misses[0].found)}")
+    elif word == "technique" and not misses:
+        yield Problem(place, "expected technique on gpu, and its code has all that is asked for")
+
+
+def missed_in_code(entry: CourseExercise, launches: Sequence[LaunchRecord]) -> list[Miss]:
+    """The expectations on code that these launches miss, those of a ladder's earlier steps too."""
+    asked = filter(is_in_code, entry.graded.technique)
+    misses = (evaluate(expect, launches, entry.exercise.simulated) for expect in asked)
+    return [miss for miss in misses if miss is not None]
+
+
+def code_launches(entry: CourseExercise) -> tuple[LaunchRecord, ...]:
+    """The solution's launches with the counters of its code; none if there is no solution, or it does not compile."""
+    if entry.solution is None:
+        return ()
+    try:
+        return _compiled(entry, entry.solution.name, entry.solution.read_bytes())[1]
+    except (SubmissionError, Unsupported):
+        return ()
 
 
 def _files_to_compile(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> Iterator[tuple[str, str, bytes]]:
@@ -197,17 +236,30 @@ def _files_to_compile(entry: CourseExercise, answers: Sequence[WrongAnswer]) -> 
             yield f"wrong/{answer.path.name}", name, text.encode()
 
 
-def _spilled(entry: CourseExercise, name: str, source: bytes) -> int:
-    """Compile, resolve the launch lines at every size, and assemble; returns the bytes of spilled registers."""
-    from grader.compile import assembly, compile_source
+def _compiled(entry: CourseExercise, name: str, source: bytes) -> tuple[CompiledSubmission, tuple[LaunchRecord, ...]]:
+    """Compile; returns also the launches with the counters of the code."""
+    from grader.compile import compile_source
+    from grader.grading.records import CompiledSubmission
 
     exercise, requires = entry.exercise, entry.exercise.requires
     program = compile_source(source, name, target=requires, headers=entry.header_texts)
-    script = parse_launches(program.source, file=name)
+    compiled = CompiledSubmission(program, parse_launches(program.source, file=name))
+    return compiled, launches_in_code(Shaped(exercise, compiled, exercise.simulated, limits_of(requires)))
+
+
+def _assembled(entry: CourseExercise, name: str, source: bytes) -> tuple[int, tuple[LaunchRecord, ...]]:
+    """Compile, resolve the launch lines at every size, and assemble; returns the bytes of spilled registers, and the
+    launches with the counters of the code.
+    """
+    from grader.compile import assembly
+
+    compiled, launches = _compiled(entry, name, source)
+    exercise, requires, program = entry.exercise, entry.exercise.requires, compiled.program
     timed = () if exercise.timed is None else (exercise.timed, *(also.size for also in exercise.also_timed))
     for size in (*exercise.small, exercise.simulated, *timed):
-        resolve_launches(script, exercise, size, limits_of(requires), program)
-    return max((needs.spill_store_bytes for needs in assembly(program, requires).resources.values()), default=0)
+        resolve_launches(compiled.script, exercise, size, limits_of(requires), program)
+    resources = assembly(program, requires).resources.values()
+    return max((needs.spill_store_bytes for needs in resources), default=0), launches
 
 
 def limits_of(architecture: str) -> DeviceLimits:

@@ -24,7 +24,7 @@ from grader.grading.records import BackendReport, CompiledSubmission, Request
 from grader.launch import LaunchScript, parse_launches, resolve_launches
 from grader.process.background import in_background
 from grader.text import listed, safe
-from grader.verdict import Diagnostic, StageResult, Verdict
+from grader.verdict import Diagnostic, LaunchRecord, StageResult, Verdict
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend
@@ -198,7 +198,8 @@ def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book:
 
 def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[BackendReport]) -> Verdict:
     kernels = ", ".join(entry.name for entry in compiled.program.entries)
-    found = judge.judge_stages(request, reports, f"{kernels} for {compiled.program.target}")
+    code = () if request.services.simulator is not None else _launches_in_code(request, compiled)
+    found = judge.judge_stages(request, reports, f"{kernels} for {compiled.program.target}", code)
     word, stages = judge.settle(found)
     if word == "error":
         stages = judge.cut_short(request, "runs", word, next(stage.detail for stage in found if stage.word == "error"))
@@ -226,6 +227,16 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
         notes=(*verdict.notes, *((f"the compiler says: {log}",) if log and not is_untouched(request) else ())),
         sandbox=max(report.sandbox for report in reports),  # "none" sorts after "landlock"
     )
+
+
+def _launches_in_code(request: Request, compiled: CompiledSubmission) -> tuple[LaunchRecord, ...]:
+    """The launches on the GPU, with the counters of the kernels' code."""
+    from grader.grading.technique import Shaped, launches_in_code
+
+    gpu, exercise = request.services.gpu, request.exercise
+    if gpu is None:
+        return ()
+    return launches_in_code(Shaped(exercise, compiled, exercise.simulated, gpu.device_limits))
 
 
 def _cut_short(request: Request, stage: str, error: WarpgradeError) -> Verdict:

@@ -78,7 +78,7 @@ def ungraded(request: Request) -> Mapping[str, str]:
     reasons = {}
     if not exercise.technique:
         reasons["technique"] = "this exercise asks for no particular technique"
-    elif services.simulator is None:
+    elif services.simulator is None and not any(map(technique.is_in_code, exercise.technique)):
         reasons["technique"] = "only the simulator counts, and it did not run"
     if exercise.target is None or exercise.timed is None:
         reasons["fast"] = "this exercise is not timed"
@@ -88,15 +88,20 @@ def ungraded(request: Request) -> Mapping[str, str]:
     return reasons
 
 
-def judge_stages(request: Request, reports: Sequence[BackendReport], compiled: str) -> tuple[StageOutcome, ...]:
-    """The outcome of each stage; the simulator's report comes first. ``compiled`` is the detail of ``compiles``."""
+def judge_stages(
+    request: Request, reports: Sequence[BackendReport], compiled: str, code: Sequence[LaunchRecord] = ()
+) -> tuple[StageOutcome, ...]:
+    """The outcome of each stage; the simulator's report comes first. ``compiled`` is the detail of ``compiles``.
+
+    ``code`` are the launches with the counters of the kernels' code, where no simulator ran.
+    """
     left_out = {name: StageOutcome(name, "not_graded", detail=why) for name, why in ungraded(request).items()}
     return (
         # Launch lines are checked when they are resolved, at each size.
         _first_failure("compiles", reports) or StageOutcome("compiles", "passed", detail=compiled),
         _first_failure("runs", reports) or StageOutcome("runs", "passed", detail=_counted(reports)),
         correct(reports),
-        left_out.get("technique") or technique_outcome(request, reports),
+        left_out.get("technique") or technique_outcome(request, reports, code),
         left_out.get("fast") or fast(reports),
     )
 
@@ -157,10 +162,14 @@ HOST_PART = 0.1
 """The part of the outputs that a host file may compute by itself: a border, or a remainder."""
 
 
-def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> StageOutcome:
-    """The exercise's expectations on the counters of the simulated size."""
+def technique_outcome(
+    request: Request, reports: Sequence[BackendReport], code: Sequence[LaunchRecord] = ()
+) -> StageOutcome:
+    """The exercise's expectations on the counters of the simulated size, or without a simulator on the code's."""
     from grader.inputs import element_bytes, element_count
 
+    if request.services.simulator is None:
+        return _by_the_code(request, code)
     exercise, launches, host = request.exercise, counted_launches(reports), host_counters(reports)
     if not launches and not host:
         return StageOutcome("technique", "skipped", detail="the simulated size did not run")
@@ -183,6 +192,19 @@ def technique_outcome(request: Request, reports: Sequence[BackendReport]) -> Sta
     if found:
         return StageOutcome("technique", "failed", "technique", found[0].message, found)
     words = (technique.graded(one, launches, exercise.simulated, host) for one in strictest)
+    return StageOutcome("technique", "passed", detail="; ".join(words))
+
+
+def _by_the_code(request: Request, launches: Sequence[LaunchRecord]) -> StageOutcome:
+    """The expectations that need no run."""
+    exercise = request.exercise
+    asked = technique.strictest([expect for expect in exercise.technique if technique.is_in_code(expect)])
+    misses = [technique.evaluate(expect, launches, exercise.simulated) for expect in asked]
+    file = request.submission.path.name
+    found = tuple(in_words(technique.finding(miss, file), Seen()) for miss in misses if miss is not None)
+    if found:
+        return StageOutcome("technique", "failed", "technique", found[0].message, found)
+    words = (technique.graded(one, launches, exercise.simulated) for one in asked)
     return StageOutcome("technique", "passed", detail="; ".join(words))
 
 

@@ -1,6 +1,7 @@
 """Technique: the exercise's expectations on the simulator's counters, at the simulated size.
 
     with_shape(submission, launches) -> launches      adds counters of a launch's shape, which need no run
+    launches_in_code(submission) -> launches          with the counters of the kernels' code alone, for a GPU
     evaluate(expect, launches, size, host_counters) -> Miss | None        pure
 
 A counter of the whole submission is combined from its launches as `grader.counters` says. Counters of a host file are
@@ -10,13 +11,15 @@ for the whole run.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from grader.compile import assembly
-from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS, amount
+from grader.compile.inspect import code_of_kernels
+from grader.counters import HOST_COUNTERS, IN_CODE, KERNEL_COUNTERS, amount
 from grader.counters import in_words as host_counter_in_words
 from grader.errors import GraderFault, SubmissionError
 from grader.exercise import Exercise, Expect, Size
@@ -58,6 +61,7 @@ def with_shape(what: Shaped, launches: Sequence[LaunchRecord]) -> tuple[LaunchRe
     expected = {expect.counter for expect in what.exercise.technique}
     static = {entry.name: entry.static_shared_bytes for entry in what.compiled.program.entries}
     growth = _growth(what) if "grid_growth" in expected else ()
+    code = in_code(what.compiled.program.ptx)
     resources = assembly(what.compiled.program, SIMULATED).resources if "occupancy" in expected else {}
     shaped = []
     for at, launch in enumerate(launches):
@@ -65,10 +69,41 @@ def with_shape(what: Shaped, launches: Sequence[LaunchRecord]) -> tuple[LaunchRe
         counters = {"threads": float(math.prod(launch.grid) * math.prod(launch.block))}
         counters |= {"shared_memory_bytes": float(shared)} if shared else {}
         counters |= {"grid_growth": growth[at]} if at < len(growth) else {}
+        counters |= code.get(launch.kernel, {})
         if launch.kernel in resources:
             counters |= _residency(launch, resources[launch.kernel], shared)
         shaped.append(replace(launch, counters={**launch.counters, **counters}))
     return tuple(shaped)
+
+
+def launches_in_code(what: Shaped) -> tuple[LaunchRecord, ...]:
+    """The launches with the counters `grader.counters.IN_CODE`; none if they cannot be resolved at this size."""
+    code = in_code(what.compiled.program.ptx)
+    try:
+        plan = resolve_launches(what.compiled.script, what.exercise, what.size, what.limits, what.compiled.program)
+    except SubmissionError:
+        return ()
+    return tuple(
+        LaunchRecord(launch.kernel, launch.grid, launch.block, launch.shared_bytes, code.get(launch.kernel, {}))
+        for launch in plan.launches
+    )
+
+
+def in_code(ptx: str) -> Mapping[str, Mapping[str, float]]:
+    """By kernel the counters `grader.counters.IN_CODE` that are not 0; code that no kernel reaches does not count."""
+    opcodes = {name: re.compile(rf"(?<![\w.$%]){opcode}") for name, opcode in IN_CODE.items()}
+    if not any(opcode.search(ptx) for opcode in opcodes.values()):  # nearly every program
+        return {}
+    found = {}
+    for kernel, code in code_of_kernels(ptx).items():
+        counts = {name: float(len(opcode.findall(code))) for name, opcode in opcodes.items()}
+        found[kernel] = {name: count for name, count in counts.items() if count}
+    return found
+
+
+def is_in_code(expect: Expect) -> bool:
+    """Whether an expectation needs no run, and so no simulator."""
+    return expect.counter in IN_CODE
 
 
 def _growth(what: Shaped) -> tuple[float, ...]:

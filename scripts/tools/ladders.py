@@ -34,7 +34,9 @@ from grader.dev.grading import CourseGrader
 from grader.dev.ladders import LadderCell, Launches, ladders, matrix
 from grader.dev.report import launches_from_json, launches_to_json
 from grader.dev.slices import LEFT, StoredResults, slice_of
+from grader.dev.verdicts import code_launches
 from grader.exercise import Expect
+from grader.gpus.models import simulable
 from grader.timing.pass_lines import REFERENCE, lines_on
 from grader.timing.roofline import is_rate_of_bytes
 from grader.verdict import LaunchRecord, Verdict
@@ -66,7 +68,8 @@ def main() -> int:
     for name, exercises in found.items():
         steps = [step_of(one, report, launches) for one in exercises]
         write_page(name, exercises[0].folder.parent, steps, report)
-    cells = {name: matrix(exercises, launches) for name, exercises in found.items()}
+    in_code = {one.name: code_launches(one) for one in solved if not simulable(one.exercise.requires)}
+    cells = {name: matrix(exercises, {**launches, **in_code}) for name, exercises in found.items()}
     (RESULTS / "h200-ladders.md").write_text(matrix_page(cells, found, report))
     loose = [cell for of_ladder in cells.values() for cell in of_ladder if not cell.rejected]
     for cell in loose:
@@ -154,8 +157,9 @@ def matrix_page(
         "",
         f"{report['date']}. Written by `scripts/ladders` from the times of `grade bench` and the counters of the "
         "simulator. A row is a solution, a column the step that it is graded as. *slow*: its time misses the column's "
-        "line. A counter's name: it misses what the column, or a step before it, expects of that counter. Each "
-        "solution is graded on the technique of all earlier steps: `grade dev check`.",
+        "line. A counter's name: it misses what the column, or a step before it, expects of that counter; where the "
+        "simulator cannot run one of the two, counters of code alone (*… in code*). Each solution is graded on the "
+        "technique of all earlier steps: `grade dev check`.",
     ]
     for name, steps in found.items():
         of = {(cell.solution, cell.step): cell for cell in cells[name]}

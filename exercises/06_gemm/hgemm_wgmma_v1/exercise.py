@@ -1,4 +1,4 @@
-from grader import AlsoTimed, Array, Exercise, Large, Target, Tolerance, Values, Work
+from grader import AlsoTimed, Array, Exercise, Expect, Large, Target, Tolerance, Values, Work
 
 # Small integers that are mostly positive: the products' mean is 64, so the sums grow like 64·k. Up to k = 4096 they
 # stay below 400 · 4096 < 2^24, where floats are exact in any order of summation. From k = 80 on they pass 2048, where
@@ -39,7 +39,16 @@ EXERCISE = Exercise(
         unit="fp16_tensor",
         # mma_f16 is no ceiling here: it measures mma.sync, and what wgmma reaches lies above it.
     ),
-    # No technique: the simulator is an A100 and can count nothing. Time alone tells this step from the ones before.
+    # The simulator is an A100 and cannot run this: its instructions are looked for in the code instead.
+    technique=(
+        # hgemm_tma multiplies by mma.sync.
+        Expect(
+            "wgmma_in_code",
+            at_least=1,
+            why="No warpgroup multiplies out of shared memory.",
+            hint="`wgmma.mma_async` takes descriptors of both tiles; `mma.sync` takes fragments in registers",
+        ),
+    ),
     # Real values are uniform in [-1, 1): sums are near √k / 3, and a chain of k roundings errs by about eps·√k times
     # that. Tensor cores cut off instead of rounding, which adds up in one direction: hence the relative part. A sum
     # rounded to fp16 is off by up to 2^-11 of itself, far outside from k = 16 on: 5e-4 against 8e-6 + 1.5e-5.

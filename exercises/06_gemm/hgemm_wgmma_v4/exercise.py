@@ -1,4 +1,4 @@
-from grader import AlsoTimed, Array, Exercise, Large, Target, Tolerance, Values, Work
+from grader import AlsoTimed, Array, Exercise, Expect, Large, Target, Tolerance, Values, Work
 
 # Small integers that are mostly positive: the products' mean is 64, so the sums grow like 64·k. Up to k = 4096 they
 # stay below 400 · 4096 < 2^24, where floats are exact in any order of summation. From k = 80 on they pass 2048, where
@@ -46,7 +46,16 @@ EXERCISE = Exercise(
         reach=0.78,
         note="clusters save nothing on an H200: docs/results/h200-gemm-limits.md",
     ),
-    # No technique: the simulator is an A100 and can count nothing. Time alone tells this step from the ones before.
+    # The simulator is an A100 and cannot run this: its instructions are looked for in the code instead.
+    technique=(
+        # hgemm_wgmma_v3 has none, and is about as fast.
+        Expect(
+            "multicast_loads_in_code",
+            at_least=1,
+            why="What both blocks of a cluster need is fetched by each of them.",
+            hint="`load_box_for_both` copies a box into both blocks",
+        ),
+    ),
     # Real values are uniform in [-1, 1): sums are near √k / 3, and a chain of k roundings errs by about eps·√k times
     # that. Tensor cores cut off instead of rounding, which adds up in one direction: hence the relative part. A sum
     # rounded to fp16 is off by up to 2^-11 of itself, far outside from k = 16 on: 5e-4 against 8e-6 + 1.5e-5.

@@ -1,4 +1,4 @@
-// expect: gpu=slow
+// expect: gpu=technique
 // Right, but with ordinary multiply-adds: neither TMA nor the tensor cores have anything to do.
 
 // launch hgemm_wgmma_v1(A, B, C, m, n, k): grid=(n / TILE, m / TILE) block=(TILE, TILE)
