@@ -9,7 +9,7 @@ import pytest
 
 from grader.catalog.courses import Course, CourseExercise
 from grader.dev import ladders as module
-from grader.dev.ladders import compared, ladder_problems, ladders, matrix, untold_steps
+from grader.dev.ladders import compared, ladder_problems, ladders, matrix
 from grader.exercise import Array, Exercise, Expect, Tolerance
 from grader.timing.pass_lines import PassLine
 from grader.verdict import LaunchRecord
@@ -143,15 +143,31 @@ def test_the_matrix_has_every_earlier_solution_under_every_later_step(lines):
 # ------------------------------------------------------------------------------------- a step that the simulator lacks
 
 
-def test_a_step_for_newer_devices_is_told_by_time_alone(lines):
-    newest = step("v3", 403, requires="sm_90a")
-    assert said(V1, V2, newest) == []  # nothing was measured yet
-    lines |= {"v2": PassLine(0.5, 0.53), "v3": PassLine(0.52, 0.55)}
-    assert [problem for problem in said(V1, V2, newest) if "passes v3" in problem]
-    lines |= {"v3": PassLine(0.52, 0.55, separated=False)}
-    assert said(V1, V2, newest) == []  # the profile says that time does not tell them apart, so it is advice
-    assert [str(one) for one in untold_steps((V1, V2, newest))] == [
-        "exercise.py: a solution of v2 may pass v3: the simulator cannot count it, and its time is too near"
-    ]
-    lines |= {"v3": PassLine(0.8, 0.9)}
-    assert said(V1, V2, newest) == []
+CODE = Expect("wgmma_in_code", at_least=1)
+
+
+def in_code(**counters: float) -> tuple[LaunchRecord, ...]:
+    return (LaunchRecord("k", (1, 1, 1), (32, 1, 1), 0, counters),)
+
+
+def test_a_step_for_newer_devices_is_told_by_time_or_by_its_code(lines):
+    newest, passes = step("v3", 403, requires="sm_90a"), "the solution of v2 passes v3"
+    coded = step("v3", 403, CODE, requires="sm_90a")
+    for line, told in ((None, False), (PassLine(0.52, 0.55, separated=False), False), (PassLine(0.8, 0.9), True)):
+        lines |= {} if line is None else {"v2": PassLine(0.5, 0.53), "v3": line}
+        assert any(passes in problem for problem in said(V1, V2, newest)) != told
+        assert said(V1, V2, coded) == []
+
+
+def test_between_steps_that_only_a_gpu_runs_nothing_but_code_is_compared(lines):
+    v2, v3 = (step(name, order, requires="sm_90a") for name, order in (("v2", 402), ("v3", 403)))
+    v3 = replace(v3, exercise=replace(v3.exercise, technique=(FAST, CODE)), inherited=(OTHER,))
+    missed = compared(v2, v3, {"v2": in_code(tma_loads_in_code=2.0)})
+    assert missed is not None
+    assert [miss.expect for miss in missed.missed] == [CODE]
+    met = compared(v2, v3, {"v2": in_code(wgmma_in_code=4.0)})
+    assert met is not None
+    assert not met.rejected
+    simulated = compared(V2, v3, {"v2": counted(31, efficiency=0.1)})
+    assert simulated is not None
+    assert [miss.expect for miss in simulated.missed] == [CODE]

@@ -13,6 +13,7 @@ from grader.dev import check
 from grader.dev.grading import CourseGrader, request
 from grader.dev.verdicts import GradedSubmission, assembly_problems, claim_problems, limits_of, verdict_problems
 from grader.dev.wrong import wrong_answers
+from grader.exercise import Expect
 from grader.grading.grade import grade
 from grader.verdict import Diagnostic
 
@@ -159,7 +160,45 @@ def test_the_check_says_that_nothing_ran(hopper):
         report = check.start_check(hopper, grader)()
     assert report.problems == ()
     assert report.summary == "sim: SKIPPED, it needs sm_90a; all files compiled and assembled"
-    assert report.launches == ()  # so that no ladder counts it
+    assert [(launch.kernel, launch.counters) for launch in report.launches] == [("scale", {})]
+
+
+UNLAUNCHED = """
+extern "C" __global__ void unused(float* x, int n)
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    x[n] = 1;
+}
+"""
+
+
+def asking_for_registers(one: CourseExercise) -> CourseExercise:
+    """The exercise, whose technique asks for an instruction that its solution has, and its wrong answers lack."""
+    spoil(one, "{\n", '{\n    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");\n')
+    expect = Expect("setmaxnreg_in_code", at_least=1, why="No registers move.")
+    return replace(one, exercise=replace(one.exercise, technique=(expect,)))
+
+
+def test_the_technique_in_the_code_is_checked_without_a_gpu(hopper):
+    found = said(asking_for_registers(hopper))
+    assert found == ["wrong/: no wrong answer misses the expectation on setmaxnreg_in_code: add one that does"]
+
+
+def test_a_solution_without_the_technique_in_its_code_is_a_problem(hopper):
+    text = hopper.solution.read_text()
+    asks = asking_for_registers(hopper)
+    asks.solution.write_text(text + UNLAUNCHED)  # a kernel that no launch line names does not count
+    assert "solution scale.cu: it misses the technique: setmaxnreg_in_code is 0" in said(asks)
+
+
+@pytest.mark.parametrize("has", [False, True])
+def test_a_wrong_answer_without_the_technique_has_to_miss_it_in_its_code(hopper, has):
+    text, asks = hopper.solution.read_text(), asking_for_registers(hopper)
+    wrong = asks.solution.read_text() if has else text
+    (asks.folder / "wrong" / "lacking.cu").write_text(f"// expect: gpu=technique\n// It keeps its registers.\n{wrong}")
+    problems = said(asks)
+    assert any("wrong/lacking.cu: expected technique on gpu" in problem for problem in problems) == has
+    assert any("no wrong answer misses the expectation" in problem for problem in problems) == has
 
 
 def test_what_ptxas_refuses_is_a_problem(hopper):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from grader.compile import compile_source
+from grader.counters import IN_CODE
 from grader.exercise import Array, Exercise, Expect
 from grader.grading.records import CompiledSubmission
-from grader.grading.technique import Shaped, question_of, total, with_shape
+from grader.grading.technique import Shaped, in_code, launches_in_code, question_of, total, with_shape
 from grader.launch import DeviceLimits, parse_launches
 from grader.verdict import LaunchRecord
 
@@ -45,6 +46,60 @@ def record(grid: int, block: int, dynamic: int = 0) -> LaunchRecord:
 def test_threads_are_grid_times_block_and_the_other_counters_stay():
     counters = shaped("grid=cdiv(n, 256) block=256", record(16, 256)).counters
     assert (counters["threads"], counters["instructions"]) == (4096.0, 7.0)
+
+
+CODE = """// launch k(x, n): grid=1 block=128
+// launch twice(x, n): grid=1 block=128
+__device__ void copy(unsigned to, const void* map, unsigned barrier)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 " [%0], [%1, {0, 0}], [%2];" ::"r"(to), "l"(map), "r"(barrier));
+}
+__device__ void store(unsigned from, const void* map)
+{
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {0, 0}], [%1];"
+                 ::"l"(map), "r"(from));
+}
+__device__ __noinline__ void called(float* x) { copy(x[1], x, x[2]); }
+extern "C" __global__ void k(float* x, int n)
+{
+    if (sizeof(float) == 8)  // known to the compiler
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    x[n] = 1;  // "wgmma.mma_async" in a comment
+    asm volatile("// wgmma.mma_async.sync" ::);
+    store(x[0], x);
+}
+extern "C" __global__ void twice(float* x, int n)
+{
+    called(x);
+    if (n == 12345)
+        copy(x[3], x, x[4]);
+}
+extern "C" __global__ void other(float* x) { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
+"""
+
+
+def test_instructions_in_the_code_are_those_that_a_launched_kernel_reaches():
+    program = compile_source(CODE.encode(), "k.cu", target="sm_90a")
+    exercise = Exercise(
+        name="k", order=101, idea="a test", oracle="a:b", small=({"n": 1},), simulated={"n": 64},
+        arrays=(Array("x", "float32", "n", role="out"),), requires="sm_90a",
+    )  # fmt: skip
+    submission = CompiledSubmission(program, parse_launches(program.source, file="k.cu"))
+    launches = launches_in_code(Shaped(exercise, submission, {"n": 64}, DeviceLimits()))
+    assert [(one.kernel, one.counters) for one in launches] == [("k", {}), ("twice", {"tma_loads_in_code": 2.0})]
+    assert [total(name, launches) for name in IN_CODE] == [2.0, 0.0, 0.0, 0.0]
+    assert in_code(program.ptx)["other"] == {"setmaxnreg_in_code": 1.0}
+
+
+def test_a_submission_that_cannot_be_launched_has_no_instructions_in_its_code():
+    program = compile_source(CODE.encode(), "k.cu", target="sm_90a")
+    submission = CompiledSubmission(program, parse_launches(program.source.replace("k(x, n)", "k(x, m)"), file="k.cu"))
+    exercise = Exercise(
+        name="k", order=101, idea="a test", oracle="a:b", small=({"n": 1},), simulated={"n": 64},
+        arrays=(Array("x", "float32", "n", role="out"),), requires="sm_90a",
+    )  # fmt: skip
+    assert launches_in_code(Shaped(exercise, submission, {"n": 64}, DeviceLimits())) == ()
 
 
 def test_shared_memory_is_static_and_dynamic_together():

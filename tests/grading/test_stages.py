@@ -367,6 +367,25 @@ def test_many_blocks_run_on_the_simulator_where_no_gpu_runs_the_timed_size(reque
     assert [size_of(run) for run in simulator.seen][6:] == sizes
 
 
+@pytest.mark.parametrize("count", [0.0, 2.0])
+def test_a_gpu_alone_grades_the_technique_in_the_code(request_for, monkeypatch, count):
+    counters = {"tma_loads_in_code": count} if count else {}
+    monkeypatch.setattr("grader.grading.technique.in_code", lambda ptx: {"double_it": counters})
+    expects = Expect("tma_loads_in_code", at_least=1, why="No copy by TMA.", hint="load a box")
+    exercise = replace(EXERCISE, technique=(expects, *EXERCISE.technique), timed=None)
+    verdict = grade(request_for(None, FakeBackend(name="gpu"), exercise=exercise))
+    stage = verdict.stage("technique")
+    assert (verdict.verdict, stage.status) == (("pass", "passed") if count else ("technique", "failed"))
+    assert (verdict.score, verdict.max_score) == (80 if count else 60, 80)
+    if count:
+        assert stage.detail == "tma loads in code is 2 (at least 1)"
+    else:
+        (found,) = verdict.diagnostics
+        assert (found.kind, found.file, found.hint) == ("technique", "double_it.cu", "load a box")
+        assert "tma loads in code is 0" in found.message
+        assert "No copy by TMA." in found.message
+
+
 def test_large_sizes_have_a_second_distribution_of_values():
     arrays = tuple(replace(array, unusual=Values(low=100.0, high=101.0)) for array in EXERCISE.arrays)
     exercise = replace(EXERCISE, exact=False, secret={"n": (2, 40, 2)}, simulated={"n": 10_000}, arrays=arrays)

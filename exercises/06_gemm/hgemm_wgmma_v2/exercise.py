@@ -39,8 +39,8 @@ EXERCISE = Exercise(
         unit="fp16_tensor",
         # mma_f16 is no ceiling here: it measures mma.sync, and what wgmma reaches lies above it.
     ),
-    # No technique of its own: the simulator is an A100, and the instructions are those of hgemm_wgmma_v1. Time tells this
-    # step from that one.
+    # No technique of its own: its instructions are those of hgemm_wgmma_v1, and the simulator is an A100, which cannot
+    # count what they do. Time tells this step from that one.
     # Real values are uniform in [-1, 1): sums are near √k / 3, and a chain of k roundings errs by about eps·√k times
     # that. Tensor cores cut off instead of rounding, which adds up in one direction: hence the relative part. A sum
     # rounded to fp16 is off by up to 2^-11 of itself, far outside from k = 16 on: 5e-4 against 8e-6 + 1.5e-5.
