@@ -168,7 +168,8 @@ class Expect:
 
     A secret size near the simulated one must confirm that (`grader.grading.technique.evaluate_elsewhere`).
     ``counter`` is a name of docs/counters.md (``sector_efficiency``, ``excess_wavefronts``, ``launches`` …), summed or
-    averaged over all launches of the submission; ``per`` divides it by an expression over the sizes; ``why`` is the
+    averaged over all launches of the submission; one that ends in ``_in_code`` needs no run, and is graded also where
+    the simulator cannot run the exercise; ``per`` divides it by an expression over the sizes; ``why`` is the
     message if it is missed, ``hint`` the next step. Later steps of the same ladder inherit it.
     """
 
