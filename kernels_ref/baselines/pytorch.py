@@ -97,6 +97,53 @@ def split_fields(arrays: Arrays, numbers: Numbers) -> Run:
     return _queued(lambda: target.copy_(source))
 
 
+def decode(arrays: Arrays, numbers: Numbers) -> Run:
+    """``scaled_dot_product_attention`` of one query for each sequence, over all tokens, with the backend it chooses."""
+    return _decode(arrays, numbers, "")
+
+
+def decode_flash(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by its backend ``FLASH_ATTENTION``."""
+    return _decode(arrays, numbers, "FLASH_ATTENTION")
+
+
+def decode_cudnn(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by its backend ``CUDNN_ATTENTION``."""
+    return _decode(arrays, numbers, "CUDNN_ATTENTION")
+
+
+def decode_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """``decode`` by ``torch.compile``."""
+    import torch
+
+    attention = torch.nn.functional.scaled_dot_product_attention
+    return _compiled(lambda q, k, v: attention(q, k, v, enable_gqa=True), *_one_query(arrays, numbers))
+
+
+def _decode(arrays: Arrays, numbers: Numbers, backend: str) -> Run:
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q, k, v = _one_query(arrays, numbers)
+    gqa = q.shape[1] > k.shape[1]
+
+    def attend() -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=gqa)
+
+    def by_name() -> Any:
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            return attend()
+
+    return _queued(by_name if backend else attend)
+
+
+def _one_query(arrays: Arrays, numbers: Numbers) -> tuple[Any, Any, Any]:
+    """q, (seqs, heads, 1, 128), and the caches, (seqs, kv_heads, tokens, 128)."""
+    seqs, kv_heads = int(numbers["seqs"]), int(numbers["kv_heads"])
+    q, k, v = _tensors(arrays, "q", "k", "v")
+    return q.view(seqs, -1, 1, 128), k.view(seqs, kv_heads, -1, 128), v.view(seqs, kv_heads, -1, 128)
+
+
 def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 

@@ -4,6 +4,7 @@
     judge.cuh + check_*.cu               timed outputs against float64, on the device
     matmul_*.cuh                         the element types and B's layout, in front of check_matmul.cu
     saxpy_*, fields_*, softmax_*.cuh     the forms of an exercise, in front of its check
+    cache_*.cuh                          where keys and values lie, in front of check_decoding.cu
 
 A `Check` is looked up by the exercise's ``checker``, else by its oracle's name. Its ``sources`` are read from this
 folder, joined in order and compiled as one file. Its steps run after the timed launch has finished, on one stream:
@@ -113,6 +114,22 @@ def _softmax(form: str) -> Check:
     )
 
 
+def _decoding(form: str, table: str) -> Check:
+    """Attention of one token for each sequence; the file ``form`` says where keys and values lie, with this table."""
+    sizes = ("kv_heads", "group", "tokens")
+    return Check(
+        sources=("judge.cuh", form, "check_decoding.cu"),
+        steps=(
+            Step(
+                "check_decoding",
+                ("q", "k", "v", "lengths", table, "out", *sizes, *_BOUNDS),
+                grid="seqs*kv_heads*group",
+            ),
+        ),
+        explain=Step("explain_decoding", ("q", "k", "v", "lengths", table, *sizes, *_FOUND), grid="1"),
+    )
+
+
 CHECKS: Mapping[str, Check] = {
     "elementwise:add": Check(
         sources=("judge.cuh", "check_add.cu"),
@@ -211,6 +228,8 @@ CHECKS: Mapping[str, Check] = {
     ),
     "softmax:rows": _softmax("softmax_shares.cuh"),
     "softmax:log_rows": _softmax("softmax_logarithms.cuh"),
+    "decoding:flash": _decoding("cache_flat.cuh", "lengths"),
+    "decoding:paged": _decoding("cache_paged.cuh", "table"),
     "gemm:matmul": _matrix_product("matmul_half.cuh"),
     "gemm:matmul_f32": _matrix_product("matmul_float.cuh"),
     "gemm:matmul_i8": _matrix_product("matmul_int8.cuh"),
