@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ Outputs = dict[str, npt.NDArray[np.float64]]
 Halves = npt.NDArray[np.generic]
 
 HEAD = 128
+PAGE = 16
 
 
 def flash(inputs: Inputs, numbers: Numbers) -> Outputs:
@@ -26,7 +27,23 @@ def flash(inputs: Inputs, numbers: Numbers) -> Outputs:
     return _attend(inputs["q"], [(k[s, :, :n], v[s, :, :n]) for s, n in enumerate(lengths)], numbers)
 
 
-def _attend(q: Halves, caches: list[tuple[Halves, Halves]], numbers: Numbers) -> Outputs:
+def paged(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """The same with ``k`` and ``v`` in pages, (pool, kv_heads, 16, 128); token i is in page ``table[s, i // 16]``.
+
+    ``table`` is (seqs, cdiv(tokens, 16)). Where the pool repeats its first pages, ``pool`` is how many these are.
+    """
+    seqs, kv_heads, pool = (int(numbers[name]) for name in ("seqs", "kv_heads", "pool"))
+    k, v = (inputs[name].reshape(pool, kv_heads, PAGE, HEAD) for name in ("k", "v"))
+    table = inputs["table"].reshape(seqs, -1) % pool
+    caches = []
+    for s, n in enumerate(inputs["lengths"].astype(np.int64)):
+        pages = table[s, : -(-n // PAGE)]
+        rows = (cache[pages].transpose(1, 0, 2, 3).reshape(kv_heads, -1, HEAD)[:, :n] for cache in (k, v))
+        caches.append(tuple(rows))
+    return _attend(inputs["q"], caches, numbers)
+
+
+def _attend(q: Halves, caches: Sequence[tuple[Halves, ...]], numbers: Numbers) -> Outputs:
     """Each sequence's queries with its keys and values, both (kv_heads, length, 128)."""
     queries = q.astype(np.float64).reshape(len(caches), int(numbers["kv_heads"]), int(numbers["group"]), HEAD)
     out = np.zeros_like(queries)

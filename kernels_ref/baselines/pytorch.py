@@ -188,6 +188,32 @@ def decode_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     return _compiled(lambda q, k, v: attention(q, k, v, enable_gqa=True), *_one_query(arrays, numbers))
 
 
+def decode_pages(arrays: Arrays, numbers: Numbers) -> Run:
+    """All pages copied to one place by ``k[table]``, then ``scaled_dot_product_attention``."""
+    attend, operands = _pages(arrays, numbers)
+    return _queued(lambda: attend(*operands))
+
+
+def decode_pages_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """``decode_pages`` by ``torch.compile``."""
+    attend, operands = _pages(arrays, numbers)
+    return _compiled(attend, *operands)
+
+
+def _pages(arrays: Arrays, numbers: Numbers) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    import torch
+
+    seqs, kv_heads = int(numbers["seqs"]), int(numbers["kv_heads"])
+    q, k, v, table = _tensors(arrays, "q", "k", "v", "table")
+    pools = (cache.view(-1, kv_heads, 16, 128) for cache in (k, v))
+
+    def attend(q: Any, k: Any, v: Any, table: Any) -> Any:
+        caches = (pool[table].transpose(1, 2).reshape(seqs, kv_heads, -1, 128) for pool in (k, v))
+        return torch.nn.functional.scaled_dot_product_attention(q, *caches, enable_gqa=True)
+
+    return attend, (q.view(seqs, -1, 1, 128), *pools, table.view(seqs, -1))
+
+
 def _decode(arrays: Arrays, numbers: Numbers, backend: str) -> Run:
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from grader.catalog.courses import built_in_course, resolve_reference
 from tests.kernels_ref.trusted import NEEDS_NVRTC, NONE_BAD, judge
 
-SIZE = {"seqs": 3, "kv_heads": 2, "group": 2, "tokens": 40, "spread": 40}
+SIZE = {"seqs": 3, "kv_heads": 2, "group": 2, "tokens": 40, "spread": 40, "pool": 5}
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -24,6 +25,13 @@ def flat() -> Arrays:
         for name, count in (("q", rows * SIZE["group"]), ("k", rows * SIZE["tokens"]), ("v", rows * SIZE["tokens"]))
     }
     return inputs | {"lengths": np.array([37, 0, 1], dtype=np.int32)}
+
+
+def paged() -> Arrays:
+    """A pool of five pages, some of which are in several places; `flat` with its keys and values."""
+    random = np.random.default_rng(20261124)
+    pool: Arrays = {name: random.normal(0.5, 1.0, 5 * 2 * 16 * 128).astype(np.float16) for name in "kv"}
+    return flat() | pool | {"table": np.array([4, 0, 4, 1, 2, 3, 3, 1, 0], dtype=np.int32)}
 
 
 def outputs(name: str, inputs: Arrays) -> npt.NDArray[np.float64]:
@@ -43,10 +51,23 @@ def test_decoding_equals_a_loop_over_tokens_and_an_empty_sequence_gives_zeros() 
             np.testing.assert_allclose(out[s, h] * (math.fsum(terms) or 1.0), expected, rtol=1e-11)
 
 
+def test_pages_laid_out_one_after_the_other_give_the_same() -> None:
+    inputs = paged()
+    rows: Arrays = {}
+    for name in "kv":
+        pool = inputs[name].reshape(5, 2, 16, 128)
+        pages = inputs["table"].reshape(3, 3)
+        caches = [np.concatenate(pool[of_one], axis=1)[:, :40] for of_one in pages]
+        rows[name] = np.concatenate(caches).ravel()
+    np.testing.assert_array_equal(outputs("decoding:paged", inputs), outputs("decoding:flash", inputs | rows))
+
+
 @NEEDS_NVRTC
-@pytest.mark.parametrize("name", ["decoding:flash"])
-def test_the_check_of_decoding_passes_the_oracles_output_and_names_what_is_wrong(name: str) -> None:
-    inputs = flat()
+@pytest.mark.parametrize(("name", "make"), [("decoding:flash", flat), ("decoding:paged", paged)])
+def test_the_check_of_decoding_passes_the_oracles_output_and_names_what_is_wrong(
+    name: str, make: Callable[[], Arrays]
+) -> None:
+    inputs = make()
     exact = outputs(name, inputs)
     out = exact.astype(np.float16)
     bounds = {"relative": 1e-3, "absolute": 1e-4}

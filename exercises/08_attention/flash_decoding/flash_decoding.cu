@@ -13,7 +13,7 @@
 #define WARPS 4            // in a block
 #define THREADS (32 * WARPS)
 #define PLACES 3           // blocks of an SM: 12 warps, each with 4 to 8 KiB in flight
-#define SHORTEST 128       // rows, the least that is worth a piece of its own
+#define SHORTEST 256       // rows, the least that is worth a piece of its own
 #define PART (D + 4)       // floats that a piece leaves for each head: 128 sums, maximum, sum, and two to keep 16 bytes
 #define JOINING 8          // warps of a block of combine()
 

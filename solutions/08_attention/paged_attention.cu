@@ -1,0 +1,277 @@
+// paged_attention: flash_decoding with keys and values in pages of 16 tokens, which lie anywhere in a pool.
+//
+// Page p of the pool holds, for each KV head, 16 rows of 128 halves: k[p][kv_head][16][128]. So a KV head's part of a page
+// is 4 KiB in one piece, and a tile of a warp. Token i of sequence s is row i % 16 of page table[s][i / 16].
+
+#include <cuda_fp16.h>
+#include <math.h>
+
+#define D 128              // halves in a row
+#define HEADS 8            // query heads that one product on the tensor cores has room for
+#define TILE 16            // rows of a page: what a warp takes at a time
+#define WARPS 4            // in a block
+#define THREADS (32 * WARPS)
+#define PLACES 3           // blocks of an SM: 12 warps, each with 4 to 8 KiB in flight
+#define SHORTEST 256       // rows, the least that is worth a piece of its own
+#define PART (D + 4)       // floats that a piece leaves for each head: 128 sums, maximum, sum, and two to keep 16 bytes
+#define JOINING 8          // warps of a block of combine()
+
+// Pieces of each sequence: as many as give every SM 32 blocks, one after the other, so that none has to wait for long at
+// the end. There are fewer where the sequences are short.
+// scratch part: float[seqs * kv_heads * group * min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST)) * PART]
+// launch paged_attention(q, k, v, table, lengths, part, kv_heads, group, tokens): grid=(min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST)), kv_heads, seqs) block=THREADS
+// launch combine(part, lengths, out, kv_heads * group, tokens, min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST))): grid=seqs * kv_heads * group block=32*JOINING
+
+// Rows in a piece: whole tiles.
+__device__ int piece_rows(int tokens, int pieces)
+{
+    return ((tokens + pieces - 1) / pieces + TILE - 1) / TILE * TILE;
+}
+
+// sum += a · b for a of 16 × 16 halves, b of 16 × 8, sum of 16 × 8 floats. Lane 4g + t holds, of two neighbours each:
+// a0, a2: row g, columns 2t and 2t + 8; a1, a3: the same of row g + 8; b0, b1: column g, rows 2t and 2t + 8; sum[0], [1]:
+// row g, columns 2t and 2t + 1; sum[2], [3]: the same of row g + 8.
+__device__ void multiply(float (&sum)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+// A row is 16 chunks of 16 bytes. Lane 4g + t takes chunks t, t + 4, t + 8 and t + 12 of rows g and g + 8: eight loads,
+// each with 64 bytes of 8 rows. Past the last of `count` rows that one stands in: what its score is does not matter.
+__device__ void load_keys(uint4 (&to)[2][4], const uint4* page, int count, int g, int t)
+{
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        const uint4* row = page + min(8 * r + g, count - 1) * (D / 8);
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+            to[r][c] = __ldcs(row + 4 * c + t);
+    }
+}
+
+// The lane's place in its tile of score i, 0 to 3: the columns of the sums that multiply() gives it.
+__device__ int place(int i, int t) { return 2 * t + i % 2 + i / 2 * 8; }
+
+// Lane 4g + t takes chunks g and g + 8 of the four rows whose weights it has: 128 bytes of 4 rows with each load.
+__device__ void load_values(uint4 (&to)[4][2], const uint4* page, int count, int g, int t)
+{
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const uint4* row = page + min(place(i, t), count - 1) * (D / 8);
+#pragma unroll
+        for (int c = 0; c < 2; ++c)
+            to[i][c] = __ldcs(row + 8 * c + g);
+    }
+}
+
+__device__ unsigned halves(float x, float y)
+{
+    half2 pair = __floats2half2_rn(x, y);
+    return *reinterpret_cast<unsigned*>(&pair);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, PLACES)
+paged_attention(const half* q, const half* k, const half* v, const int* table, const int* lengths, float* part,
+               int kv_heads, int group, int tokens)
+{
+    __shared__ float sums[WARPS][HEADS][D];
+    __shared__ float largest[WARPS][HEADS], total[WARPS][HEADS];
+
+    int pair = blockIdx.z * kv_heads + blockIdx.y;  // a sequence and a KV head
+    int rows = piece_rows(tokens, gridDim.x);
+    int start = blockIdx.x * rows;
+    int end = min(start + rows, lengths[blockIdx.z]);
+    if (start >= end)
+        return;  // the whole block; combine() counts the pieces in the same way
+
+    int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const int* pages = table + (size_t)blockIdx.z * ((tokens + TILE - 1) / TILE);
+    const uint4* keys = reinterpret_cast<const uint4*>(k) + blockIdx.y * (TILE * D / 8);
+    const uint4* values = reinterpret_cast<const uint4*>(v) + blockIdx.y * (TILE * D / 8);
+    size_t stride = (size_t)kv_heads * (TILE * D / 8);  // from page to page; a pool may have more than 2^31 chunks
+
+    // The query of head g, chunks t, t + 4, …: the same of it as of a key. So both sides of a product have the same 16
+    // of the 128 columns, and it does not matter which these are.
+    uint4 query[4] = {};
+    if (g < group) {
+        const uint4* row = reinterpret_cast<const uint4*>(q) + ((size_t)pair * group + g) * (D / 8);
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+            query[c] = row[4 * c + t];
+    }
+
+    // m and l belong to head g, l to this lane's rows only. o has heads 2t and 2t + 1, and 16 columns of each.
+    float m = -INFINITY, l = 0.0f, o[8][4] = {};
+    uint4 key[2][4], value[4][2];
+    int first = start + warp * TILE;
+
+    // Where a page lies is known only when its entry of the table has arrived. So entries are loaded a tile earlier than
+    // what they point to: `page` is that of the tile whose loads come next.
+    size_t page = 0;
+    if (first < end) {
+        page = pages[first / TILE] * stride;
+        load_keys(key, keys + page, end - first, g, t);
+        load_values(value, values + page, end - first, g, t);
+    }
+    int entry = first + WARPS * TILE < end ? pages[first / TILE + WARPS] : 0;
+    for (; first < end; first += WARPS * TILE) {
+        int next = first + WARPS * TILE;
+        page = entry * stride;
+        if (next + WARPS * TILE < end)
+            entry = pages[next / TILE + WARPS];
+
+        // Scores of 8 heads and 2 × 8 rows; heads are rows 0 to 7 of a product, its rows 8 to 15 are empty.
+        float s[2][4] = {};
+#pragma unroll
+        for (int c = 0; c < 4; ++c)
+#pragma unroll
+            for (int r = 0; r < 2; ++r) {
+                multiply(s[r], query[c].x, 0, query[c].y, 0, key[r][c].x, key[r][c].y);
+                multiply(s[r], query[c].z, 0, query[c].w, 0, key[r][c].z, key[r][c].w);
+            }
+
+        // The registers of the keys are free: the next ones are on their way while this tile's values are weighted.
+        if (next < end)
+            load_keys(key, keys + page, end - next, g, t);
+
+        // Four scores of head g, to base 2: 1 / sqrt(128) · log2(e). A row past the end gets the weight 0.
+        float p[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            p[i] = first + place(i, t) < end ? s[i / 2][i % 2] * (0.08838834764f * 1.44269504f) : -INFINITY;
+        float high = fmaxf(fmaxf(p[0], p[1]), fmaxf(p[2], p[3]));
+        high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, 1));
+        high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, 2));
+
+        // A larger maximum makes all that was added up so far smaller. It is rare after the first tiles. Heads 2t and
+        // 2t + 1, which o has, are those of the lanes 8t and 8t + 4.
+        if (__any_sync(0xffffffff, high > m)) {
+            float larger = fmaxf(m, high);
+            float fade = exp2f(m - larger);
+            m = larger;
+            l *= fade;
+            float even = __shfl_sync(0xffffffff, fade, 8 * t), odd = __shfl_sync(0xffffffff, fade, 8 * t + 4);
+#pragma unroll
+            for (int n = 0; n < 8; ++n) {
+                o[n][0] *= even;
+                o[n][1] *= odd;
+                o[n][2] *= even;
+                o[n][3] *= odd;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            p[i] = exp2f(p[i] - m);
+            l += p[i];
+        }
+
+        // o += Vᵀ · Pᵀ. The weights are where multiply() wants its b: column g, rows place(0, t) to place(3, t). For a,
+        // a register has one column of two rows: the lower halves of both, or the upper ones.
+        unsigned b0 = halves(p[0], p[1]), b1 = halves(p[2], p[3]);
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+            const unsigned* row[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                row[i] = reinterpret_cast<const unsigned*>(&value[i][c]);
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                multiply(o[4 * c + j],
+                         __byte_perm(row[0][j], row[1][j], 0x5410), __byte_perm(row[0][j], row[1][j], 0x7632),
+                         __byte_perm(row[2][j], row[3][j], 0x5410), __byte_perm(row[2][j], row[3][j], 0x7632), b0, b1);
+        }
+        if (next < end)
+            load_values(value, values + page, end - next, g, t);
+    }
+
+    // What the warp has goes to shared memory. A warp without a tile has the maximum -infinity, and zeros.
+    l += __shfl_xor_sync(0xffffffff, l, 1);
+    l += __shfl_xor_sync(0xffffffff, l, 2);
+    if (t == 0) {
+        largest[warp][g] = m;
+        total[warp][g] = l;
+    }
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+        int d = (n / 4 * 8 + g) * 8 + n % 4 * 2;
+        *reinterpret_cast<float2*>(&sums[warp][2 * t][d]) = make_float2(o[n][0], o[n][2]);
+        *reinterpret_cast<float2*>(&sums[warp][2 * t + 1][d]) = make_float2(o[n][1], o[n][3]);
+    }
+
+    // Barrier: each thread reads what all warps have written.
+    __syncthreads();
+
+    // Warp 0 has the piece's first tile, so the piece's maximum is a number, and no difference is infinity - infinity.
+    for (int i = threadIdx.x; i < group * D; i += THREADS) {
+        int h = i / D, d = i % D;
+        float high = -INFINITY, sum = 0.0f, all = 0.0f;
+#pragma unroll
+        for (int w = 0; w < WARPS; ++w)
+            high = fmaxf(high, largest[w][h]);
+#pragma unroll
+        for (int w = 0; w < WARPS; ++w) {
+            float fade = exp2f(largest[w][h] - high);
+            sum += fade * sums[w][h][d];
+            all += fade * total[w][h];
+        }
+        float* mine = part + (((size_t)pair * group + h) * gridDim.x + blockIdx.x) * PART;
+        mine[d] = sum;
+        if (d == 0) {
+            mine[D] = high;
+            mine[D + 1] = all;
+        }
+    }
+}
+
+// One block for each sequence and query head: its warps share the pieces, a lane has four columns.
+extern "C" __global__ void __launch_bounds__(32 * JOINING)
+combine(const float* part, const int* lengths, half* out, int heads, int tokens, int pieces)
+{
+    __shared__ float sums[JOINING][D];
+    __shared__ float totals[JOINING];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int rows = piece_rows(tokens, pieces);
+    int used = (lengths[blockIdx.x / heads] + rows - 1) / rows;  // the others have written nothing
+    const float* mine = part + (size_t)blockIdx.x * pieces * PART;
+
+    float high = -INFINITY;
+    for (int i = lane; i < used; i += 32)
+        high = fmaxf(high, mine[(size_t)i * PART + D]);
+#pragma unroll
+    for (int s = 16; s > 0; s /= 2)
+        high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, s));
+
+    float4 sum = {};
+    float total = 0.0f;
+#pragma unroll 4
+    for (int i = warp; i < used; i += JOINING) {
+        const float* piece = mine + (size_t)i * PART;
+        float4 x = *reinterpret_cast<const float4*>(piece + 4 * lane);
+        float fade = exp2f(piece[D] - high);
+        sum.x += fade * x.x;
+        sum.y += fade * x.y;
+        sum.z += fade * x.z;
+        sum.w += fade * x.w;
+        total += fade * piece[D + 1];
+    }
+    *reinterpret_cast<float4*>(&sums[warp][4 * lane]) = sum;
+    if (lane == 0)
+        totals[warp] = total;
+
+    // Barrier: the first 128 threads read what all warps have written.
+    __syncthreads();
+
+    if (threadIdx.x < D) {
+        float x = 0.0f, all = 0.0f;
+#pragma unroll
+        for (int w = 0; w < JOINING; ++w) {
+            x += sums[w][threadIdx.x];
+            all += totals[w];
+        }
+        // A sequence without tokens has no pieces; its result is zero, not 0 / 0.
+        out[(size_t)blockIdx.x * D + threadIdx.x] = __float2half(used > 0 ? x / all : 0.0f);
+    }
+}
