@@ -140,6 +140,30 @@ def _group_norm_nhwc(arrays: Arrays, numbers: Numbers) -> tuple[Callable[..., An
     return lambda x, gamma, beta: group_norm(x, groups, gamma, beta, eps), [x, gamma, beta]
 
 
+def linear_attention(arrays: Arrays, numbers: Numbers) -> Run:
+    """Causal attention without a softmax, in chunks of 64: batched products, and a cumulative sum of the states."""
+    tensors = _chunks_of_64(arrays, numbers)
+    return _queued(lambda: _linear_attention(*tensors))
+
+
+def linear_attention_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``."""
+    return _compiled(_linear_attention, *_chunks_of_64(arrays, numbers))
+
+
+def _chunks_of_64(arrays: Arrays, numbers: Numbers) -> list[Any]:
+    shape = int(numbers["heads"]), -1, 64, 64
+    return [tensor.view(shape) for tensor in _tensors(arrays, "Q", "K", "V")]
+
+
+def _linear_attention(q: Any, k: Any, v: Any) -> Any:
+    import torch
+
+    states = k.transpose(2, 3) @ v
+    before = (torch.cumsum(states, dim=1, dtype=torch.float32) - states).to(q.dtype)
+    return torch.tril(q @ k.transpose(2, 3)) @ v + q @ before
+
+
 def calibrate(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.add(offset, x, alpha=gain, out=out)``: one kernel, with ``offset`` spread over all elements."""
     import torch

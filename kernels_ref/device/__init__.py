@@ -176,6 +176,11 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_slew", ("x", "y", "rate", "rows", "cols", *_BOUNDS), grid="cdiv(rows, 32)", block=32),),
         explain=Step("explain_slew", ("x", "rate", "cols", *_FOUND), grid="1", block=1),
     ),
+    "linear_attention:causal": Check(
+        sources=("judge.cuh", "check_linear_attention.cu"),
+        steps=(Step("check_states", ("Q", "K", "V", "O", "n", *_BOUNDS), grid="heads", block=64),),
+        explain=Step("explain_states", ("Q", "K", "V", "n", *_FOUND), grid="1", block=64),
+    ),
     "reduction:sum": Check(
         sources=("judge.cuh", "check_sum.cu"),
         steps=(
