@@ -29,9 +29,9 @@ __device__ void each_token(const __half* Q, const __half* K, const __half* V, lo
     }
 }
 
-extern "C" __global__ void __launch_bounds__(64)
-    check_states(const __half* Q, const __half* K, const __half* V, const __half* O, long long n, double relative,
-                 double absolute, Findings* findings)
+extern "C" __global__ void __launch_bounds__(64) check_states(const __half* Q, const __half* K, const __half* V,
+                                                              const __half* O, long long n, double relative,
+                                                              double absolute, Findings* findings)
 {
     long long head = blockIdx.x * n * D;
     Tally tally;
@@ -42,9 +42,9 @@ extern "C" __global__ void __launch_bounds__(64)
     tally.merge(findings);
 }
 
-extern "C" __global__ void __launch_bounds__(64)
-    explain_states(const __half* Q, const __half* K, const __half* V, long long n, const Findings* findings,
-                   Explanation* explanation)
+extern "C" __global__ void __launch_bounds__(64) explain_states(const __half* Q, const __half* K, const __half* V,
+                                                                long long n, const Findings* findings,
+                                                                Explanation* explanation)
 {
     long long first = findings->first, head = first / (n * D) * n * D, token = first % (n * D) / D;
     each_token(Q + head, K + head, V + head, token, [&](long long t, double expected) {
