@@ -568,6 +568,17 @@ def test_a_ladder_has_a_page_of_its_own_that_every_step_names(capsys):
     assert "`grade show reduce` explains the ladder" in capsys.readouterr().out.replace("\n", " ")
 
 
+def test_exercises_that_are_no_ladder_may_share_a_page(capsys):
+    assert main(["show", "softmax", "--no-color"]) == 0
+    page = capsys.readouterr().out
+    assert "which version for which row?" in page
+    assert "`grade show softmax_v1` explains its first step." in page.replace("\n", " ")
+    assert main(["show", "softmax_v4", "--no-color"]) == 0
+    statement = capsys.readouterr().out.replace("\n", " ")
+    assert "Which version for which length (`grade show softmax`)" in statement
+    assert "`grade show softmax` explains all steps." in statement
+
+
 def test_every_command_hands_its_options_to_a_function_that_takes_them():
     dev = cli.commands["dev"]
     assert isinstance(dev, click.Group)

@@ -13,6 +13,7 @@ ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
 EXERCISE = Exercise(
     name="softmax_v1",
     order=701,
+    page="softmax",
     idea="three passes over a row, its largest value subtracted first",
     minutes=45,
     after=("reduce_v3",),
