@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from grader.verdict import Measurement
 
 LIMITS = Limits(launch_s=20.0, total_s=120.0)
+LIBRARY_S = 60.0
+"""For a library to prepare and to be timed: ``torch.compile`` takes some 10 s when it is first called."""
 TABLE_BYTES = 1 << 30
 """Bytes of a bandwidth ceiling in `grade device`, over all its arrays."""
 TABLE_FLOPS = 1 << 38
@@ -119,7 +121,7 @@ def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchR
             "generator": setup.modules["generate"],
             "generate": [asdict(launch) for launch in real.generate],
         }
-        with backend.open(None, LIMITS) as empty:
+        with _for_libraries(entry, backend).open(None, LIMITS) as empty:
             libraries = _library_times(entry, empty, shapes, inputs)
     libraries |= {
         name: seconds for name in entry.exercise.compared if (seconds := _answer_s(entry, name, backend, seed))
@@ -154,13 +156,14 @@ def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow
 
 
 def _for_libraries(entry: CourseExercise, backend: GpuBackend) -> GpuBackend:
-    """The backend for an exercise's libraries: NCCL's GPUs find each other through sockets, which the sandbox forbids.
+    """The backend for an exercise's libraries. Only the course's own files run there.
 
-    Only the course's own files run there.
+    The sandbox forbids what some need: NCCL's GPUs find each other through sockets, ``torch.compile`` starts compilers.
     """
     from grader.backends.gpu import GpuBackend
 
-    return GpuBackend(backend.gpu, sandbox=False) if entry.exercise.gpus > 1 else backend
+    compiles = any(name.endswith("_compiled") for name in entry.exercise.rivals)
+    return GpuBackend(backend.gpu, sandbox=False) if entry.exercise.gpus > 1 or compiles else backend
 
 
 def _finished(entry: CourseExercise, gpu: Gpu, speed: Any, libraries: Mapping[str, float]) -> BenchRow:
@@ -227,7 +230,7 @@ def _library_times(
             "shapes": [asdict(shape) for shape in shapes],
             **inputs,
         }
-        if seconds := session.call(request, LIMITS.launch_s)["seconds"]:
+        if seconds := session.call(request, LIBRARY_S)["seconds"]:
             times[name] = float(median(seconds))
     return times
 

@@ -19,7 +19,6 @@ EXERCISE = Exercise(
     idea="long rows: a block holds a row in shared memory, and reads it once",
     minutes=60,
     after=("softmax_v3", "async_copy"),
-    paths=("attention",),
     arrays=(
         Array(
             "x",
