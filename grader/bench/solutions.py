@@ -121,7 +121,7 @@ def _kernel_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchR
             "generator": setup.modules["generate"],
             "generate": [asdict(launch) for launch in real.generate],
         }
-        with _for_libraries(entry, backend).open(None, LIMITS) as empty:
+        with _for_libraries(backend).open(None, LIMITS) as empty:
             libraries = _library_times(entry, empty, shapes, inputs)
     libraries |= {
         name: seconds for name in entry.exercise.compared if (seconds := _answer_s(entry, name, backend, seed))
@@ -150,20 +150,19 @@ def _host_row(entry: CourseExercise, backend: GpuBackend, seed: int) -> BenchRow
         speed = timer(session)
     size = entry.exercise.timed or {}
     shapes = [LaunchShape(a.name, a.dtype, element_count(a, size), a.role) for a in entry.exercise.arrays]
-    with _for_libraries(entry, backend).open(None, LIMITS) as empty:
+    with _for_libraries(backend).open(None, LIMITS) as empty:
         libraries = _library_times(entry, empty, shapes, {"host": True})  # arrays in pinned host memory
     return _finished(entry, backend.gpu, speed, libraries)
 
 
-def _for_libraries(entry: CourseExercise, backend: GpuBackend) -> GpuBackend:
-    """The backend for an exercise's libraries. Only the course's own files run there.
+def _for_libraries(backend: GpuBackend) -> GpuBackend:
+    """The backend without the sandbox: ``torch.compile`` starts compilers, NCCL's GPUs find each other through sockets.
 
-    The sandbox forbids what some need: NCCL's GPUs find each other through sockets, ``torch.compile`` starts compilers.
+    Only the course's own files run there.
     """
     from grader.backends.gpu import GpuBackend
 
-    compiles = any(name.endswith("_compiled") for name in entry.exercise.rivals)
-    return GpuBackend(backend.gpu, sandbox=False) if entry.exercise.gpus > 1 or compiles else backend
+    return GpuBackend(backend.gpu, sandbox=False)
 
 
 def _finished(entry: CourseExercise, gpu: Gpu, speed: Any, libraries: Mapping[str, float]) -> BenchRow:
