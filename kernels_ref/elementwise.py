@@ -39,6 +39,12 @@ def saxpy_clamped(inputs: Inputs, numbers: Numbers) -> Outputs:
     return {"out": np.maximum(saxpy(inputs, numbers)["out"], 0.0)}
 
 
+def swiglu(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out = gate / (1 + exp(-gate)) · up``, element by element; every array is (n,)."""
+    gate, up = (inputs[name].astype(np.float64) for name in ("gate", "up"))
+    return {"out": gate / (1.0 + np.exp(-gate)) * up}
+
+
 def calibrate(inputs: Inputs, numbers: Numbers) -> Outputs:
     """``out = gain·x + offset``, element by element, with two scalars. Shapes: ``x`` and ``out`` are (n,)."""
     return {"out": numbers["gain"] * inputs["x"].astype(np.float64) + numbers["offset"]}

@@ -26,3 +26,17 @@ def log_rows(inputs: Inputs, numbers: Numbers) -> Outputs:
     x = inputs["x"].astype(np.float64).reshape(int(numbers["rows"]), int(numbers["cols"]))
     below = x - x.max(axis=1, keepdims=True)
     return {"y": (below - np.log(np.exp(below).sum(axis=1, keepdims=True))).ravel()}
+
+
+def cross_entropy(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``loss = m + log Σ exp(x - m) - x[label]`` for each row of logits; 0 where the label is negative.
+
+    ``logits`` is (rows·cols,), ``labels`` and ``loss`` are (rows,).
+    """
+    logits = inputs["logits"].astype(np.float64).reshape(-1, int(numbers["cols"]))
+    labels = inputs["labels"].astype(np.int64)
+    largest = logits.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # NaN and infinity minus infinity are NaN, as on a GPU
+        sums = np.exp(logits - largest).sum(axis=1)
+        losses = np.log(sums) + (largest[:, 0] - logits[np.arange(len(labels)), np.maximum(labels, 0)])
+    return {"loss": np.where(labels < 0, 0.0, losses)}

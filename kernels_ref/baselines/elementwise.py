@@ -36,6 +36,16 @@ def saxpy(arrays: Arrays, numbers: Numbers) -> Run:
     return partial(fused, arrays["x"], arrays["y"], cupy.float32(numbers["alpha"]), arrays["out"])
 
 
+def swiglu(arrays: Arrays, numbers: Numbers) -> Run:
+    """One CuPy kernel for ``gate / (1 + exp(-gate)) * up``, into ``out``: fused, one element a thread and round."""
+    import cupy
+
+    fused = cupy.ElementwiseKernel(
+        "float32 gate, float32 up", "float32 out", "out = gate / (1.0f + expf(-gate)) * up", "swiglu"
+    )
+    return partial(fused, arrays["gate"], arrays["up"], arrays["out"])
+
+
 def calibrate(arrays: Arrays, numbers: Numbers) -> Run:
     """One CuPy kernel for ``gain * x + offset``, into ``out``."""
     import cupy

@@ -72,72 +72,90 @@ def softmax_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     return _compiled(lambda rows: torch.softmax(rows, dim=1), x.view(int(numbers["rows"]), int(numbers["cols"])))
 
 
-def layer_norm(arrays: Arrays, numbers: Numbers) -> Run:
-    """``torch.nn.functional.layer_norm`` over the rows; it allocates its result."""
-    function, tensors = _layer_norm(arrays, numbers)
-    return _queued(lambda: function(*tensors))
+def swiglu(arrays: Arrays, numbers: Numbers) -> Run:
+    """``silu(gate) * up``: two kernels, as eager PyTorch runs it; it allocates its result."""
+    return _swiglu(arrays, _eager)
 
 
-def layer_norm_compiled(arrays: Arrays, numbers: Numbers) -> Run:
-    """The same by ``torch.compile``."""
-    function, tensors = _layer_norm(arrays, numbers)
-    return _compiled(function, *tensors)
+def swiglu_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`swiglu` by ``torch.compile``: one kernel."""
+    return _swiglu(arrays, _compiled)
 
 
-def _layer_norm(arrays: Arrays, numbers: Numbers) -> tuple[Callable[..., Any], list[Any]]:
-    from torch.nn.functional import layer_norm
+def _swiglu(arrays: Arrays, timed: Callable[..., Run]) -> Run:
+    import torch
 
-    x, gamma, beta = _tensors(arrays, "x", "gamma", "beta")
-    cols, eps = int(numbers["cols"]), float(numbers["eps"])
-    return lambda x, gamma, beta: layer_norm(x, (cols,), gamma, beta, eps), [x.view(-1, cols), gamma, beta]
-
-
-def rms_norm(arrays: Arrays, numbers: Numbers) -> Run:
-    """``h = x + residual`` and ``torch.nn.functional.rms_norm`` of it: two kernels at least."""
-    function, tensors = _rms_norm(arrays, numbers)
-    return _queued(lambda: function(*tensors))
+    gate, up = _tensors(arrays, "gate", "up")
+    return timed(lambda gate, up: torch.nn.functional.silu(gate) * up, gate, up)
 
 
-def rms_norm_compiled(arrays: Arrays, numbers: Numbers) -> Run:
-    """The same by ``torch.compile``, which fuses the two."""
-    function, tensors = _rms_norm(arrays, numbers)
-    return _compiled(function, *tensors)
+def rope(arrays: Arrays, numbers: Numbers) -> Run:
+    """``x * cos + rotate_half(x) * sin``, with tables of cos and sin that are made before; it allocates its result."""
+    return _rope(arrays, numbers, _eager)
 
 
-def _rms_norm(arrays: Arrays, numbers: Numbers) -> tuple[Callable[..., Any], list[Any]]:
-    from torch.nn.functional import rms_norm
-
-    x, residual, weight = _tensors(arrays, "x", "residual", "weight")
-    cols, eps = int(numbers["cols"]), float(numbers["eps"])
-
-    def both(x: Any, residual: Any, weight: Any) -> Any:
-        h = x + residual
-        return h, rms_norm(h, (cols,), weight, eps)
-
-    return both, [x.view(-1, cols), residual.view(-1, cols), weight]
+def rope_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`rope` by ``torch.compile``: one kernel; the tables are made before."""
+    return _rope(arrays, numbers, _compiled)
 
 
-def group_norm_nhwc(arrays: Arrays, numbers: Numbers) -> Run:
-    """``torch.nn.functional.group_norm`` of a tensor with channels last."""
-    function, tensors = _group_norm_nhwc(arrays, numbers)
-    return _queued(lambda: function(*tensors))
+def _rope(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    x, positions = _tensors(arrays, "x", "positions")
+    tokens, dim = int(numbers["tokens"]), int(numbers["dim"])
+    rows = x.view(tokens, -1, dim)
+    powers = -torch.arange(0, dim, 2, dtype=torch.float64, device=x.device) / dim
+    angles = positions.double()[:, None] * float(numbers["base"]) ** powers
+    angles = torch.cat((angles, angles), dim=1)[:, None, :]
+    cos, sin = angles.cos().float(), angles.sin().float()
+
+    def rotated(rows: Any, cos: Any, sin: Any) -> Any:
+        left, right = rows.chunk(2, dim=-1)
+        return rows * cos + torch.cat((-right, left), dim=-1) * sin
+
+    return timed(rotated, rows, cos, sin)
 
 
-def group_norm_nhwc_compiled(arrays: Arrays, numbers: Numbers) -> Run:
-    """The same by ``torch.compile``."""
-    function, tensors = _group_norm_nhwc(arrays, numbers)
-    return _compiled(function, *tensors)
+def gelu_bias_dropout(arrays: Arrays, numbers: Numbers) -> Run:
+    """``dropout(gelu(x + bias))``: three kernels, with random bits of PyTorch's own; it allocates its results."""
+    return _gelu_bias_dropout(arrays, numbers, _eager)
 
 
-def _group_norm_nhwc(arrays: Arrays, numbers: Numbers) -> tuple[Callable[..., Any], list[Any]]:
-    from torch.nn.functional import group_norm
+def gelu_bias_dropout_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`gelu_bias_dropout` by ``torch.compile``: one kernel."""
+    return _gelu_bias_dropout(arrays, numbers, _compiled)
 
-    x, gamma, beta = _tensors(arrays, "x", "gamma", "beta")
-    samples, pixels, groups, width = (int(numbers[name]) for name in ("samples", "pixels", "groups", "width"))
-    eps = float(numbers["eps"])
-    # (samples, channels, pixels, 1) with strides that have the channels last: no copy.
-    x = x.view(samples, pixels, 1, groups * width).permute(0, 3, 1, 2)
-    return lambda x, gamma, beta: group_norm(x, groups, gamma, beta, eps), [x, gamma, beta]
+
+def _gelu_bias_dropout(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    x, bias = _tensors(arrays, "x", "bias")
+    rows, p = x.view(-1, int(numbers["cols"])), float(numbers["p"])
+    functional = torch.nn.functional
+
+    def result(rows: Any, bias: Any) -> Any:
+        return functional.dropout(functional.gelu(rows + bias, approximate="tanh"), p, training=True)
+
+    return timed(result, rows, bias)
+
+
+def cross_entropy(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.nn.functional.cross_entropy(reduction="none")``; it allocates its result."""
+    return _cross_entropy(arrays, numbers, _eager)
+
+
+def cross_entropy_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`cross_entropy` by ``torch.compile``."""
+    return _cross_entropy(arrays, numbers, _compiled)
+
+
+def _cross_entropy(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    logits, labels = _tensors(arrays, "logits", "labels")
+    rows, wanted = logits.view(-1, int(numbers["cols"])), labels.long()
+    return timed(lambda x, at: torch.nn.functional.cross_entropy(x, at, reduction="none"), rows, wanted)
 
 
 def linear_attention(arrays: Arrays, numbers: Numbers) -> Run:
@@ -266,6 +284,11 @@ def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 
     return [torch.from_dlpack(arrays[name]) for name in names]
+
+
+def _eager(function: Callable[..., Any], *tensors: Any) -> Run:
+    """``function`` of tensors, kernel after kernel."""
+    return _queued(lambda: function(*tensors))
 
 
 def _compiled(function: Callable[..., Any], *tensors: Any) -> Run:

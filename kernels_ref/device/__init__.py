@@ -130,6 +130,28 @@ def _decoding(form: str, table: str) -> Check:
     )
 
 
+def _rope(pairs: str) -> Check:
+    """Pairs of each head turned by angles, paired as the file ``pairs`` says."""
+    return Check(
+        sources=("judge.cuh", pairs, "check_rope.cu"),
+        steps=(Step("check_rope", ("x", "positions", "y", "heads", "dim", "base", *_BOUNDS), grid="tokens"),),
+        explain=Step("explain_rope", ("x", "positions", "heads", "dim", "base", *_FOUND), grid="1", block=1),
+    )
+
+
+def _gelu_bias_dropout() -> Check:
+    """Results and mask of dropout after GELU."""
+    sizes = ("rows", "cols", "seed", "offset", "p")
+    return Check(
+        sources=("judge.cuh", "check_gelu_bias_dropout.cu"),
+        steps=(
+            Step("check_results", ("x", "bias", "y", *sizes, *_BOUNDS), grid="min(cdiv(rows*cols, 1024), 8192)"),
+            Step("check_mask", ("mask", *sizes, "findings"), grid="min(cdiv(rows*cols, 8192), 8192)"),
+        ),
+        explain=Step("explain_result", ("x", "bias", *sizes, *_FOUND), grid="1", block=1),
+    )
+
+
 CHECKS: Mapping[str, Check] = {
     "elementwise:add": Check(
         sources=("judge.cuh", "check_add.cu"),
@@ -159,6 +181,11 @@ CHECKS: Mapping[str, Check] = {
         sources=("judge.cuh", "check_add_relu.cu"),
         steps=(Step("check_add_relu", ("a", "b", "c", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
         explain=Step("explain_add_relu", ("a", "b", *_FOUND), grid="1", block=1),
+    ),
+    "elementwise:swiglu": Check(
+        sources=("judge.cuh", "check_swiglu.cu"),
+        steps=(Step("check_swiglu", ("gate", "up", "out", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_swiglu", ("gate", "up", *_FOUND), grid="1", block=1),
     ),
     "execution:hares": Check(
         sources=("judge.cuh", "check_hares.cu"),
@@ -235,31 +262,13 @@ CHECKS: Mapping[str, Check] = {
     "softmax:log_rows": _softmax("softmax_logarithms.cuh"),
     "decoding:flash": _decoding("cache_flat.cuh", "lengths"),
     "decoding:paged": _decoding("cache_paged.cuh", "table"),
-    "norms:layer_norm": Check(
-        sources=("judge.cuh", "check_row_norms.cu"),
-        steps=(Step("check_layer_norm", ("x", "gamma", "beta", "y", "eps", "cols", *_BOUNDS), grid="rows"),),
-        explain=Step("explain_layer_norm", ("x", "gamma", "beta", "eps", "cols", *_FOUND), grid="1"),
+    "softmax:cross_entropy": Check(
+        sources=("judge.cuh", "check_cross_entropy.cu"),
+        steps=(Step("check_losses", ("logits", "labels", "loss", "cols", *_BOUNDS), grid="rows"),),
+        explain=Step("explain_loss", ("logits", "labels", "cols", *_FOUND), grid="1"),
     ),
-    "norms:rms_norm": Check(
-        sources=("judge.cuh", "check_row_norms.cu"),
-        steps=(
-            Step("check_rms_norm", ("x", "residual", "weight", "h", "y", "eps", "rows", "cols", *_BOUNDS), grid="rows"),
-        ),
-        explain=Step("explain_rms_norm", ("x", "residual", "weight", "eps", "rows", "cols", *_FOUND), grid="1"),
-    ),
-    "norms:group_norm_nhwc": Check(
-        sources=("judge.cuh", "check_group_norm.cu"),
-        steps=(
-            Step(
-                "check_group_norm",
-                ("x", "gamma", "beta", "y", "eps", "pixels", "groups", "width", *_BOUNDS),
-                grid="samples*groups",
-            ),
-        ),
-        explain=Step(
-            "explain_group_norm", ("x", "gamma", "beta", "eps", "pixels", "groups", "width", *_FOUND), grid="1"
-        ),
-    ),
+    "transformer:rope": _rope("rope_halves.cuh"),
+    "transformer:gelu_bias_dropout": _gelu_bias_dropout(),
     "gemm:matmul": _matrix_product("matmul_half.cuh"),
     "gemm:matmul_f32": _matrix_product("matmul_float.cuh"),
     "gemm:matmul_i8": _matrix_product("matmul_int8.cuh"),

@@ -1,0 +1,18 @@
+// Philox4x32-10, a counter-based generator: four random words are a function of a counter and a key, and of nothing else.
+//
+// Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011); also cuRAND's and PyTorch's.
+
+// Words 4·index to 4·index + 3 of the sequence that belongs to seed and offset.
+__device__ __forceinline__ uint4 philox(unsigned int index, unsigned int seed, unsigned int offset)
+{
+    uint4 c = {index, 0, offset, 0};
+    unsigned int key0 = seed, key1 = 0;
+#pragma unroll
+    for (int round = 0; round < 10; ++round) {
+        unsigned long long p0 = 0xD2511F53ull * c.x, p1 = 0xCD9E8D57ull * c.z;
+        c = {(unsigned int)(p1 >> 32) ^ c.y ^ key0, (unsigned int)p1, (unsigned int)(p0 >> 32) ^ c.w ^ key1, (unsigned int)p0};
+        key0 += 0x9E3779B9;
+        key1 += 0xBB67AE85;
+    }
+    return c;
+}
