@@ -15,7 +15,7 @@ EXERCISE = Exercise(
     order=711,
     idea="log-softmax and gather in one read of the logits",
     minutes=45,
-    after=("softmax_v1", "reduce_v9"),
+    after=("softmax_v2", "reduce_v9"),
     arrays=(
         Array(
             "logits",
