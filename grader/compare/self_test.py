@@ -101,7 +101,9 @@ def forgeries(case: TrialCase, array: Array) -> Iterator[tuple[str, npt.NDArray[
         yield "its mean everywhere", np.full_like(honest, rounded_to(mean, dtype)[0])
     if case.exercise.self_test_copies:
         for name, values in case.inputs.items():
-            yield f"a copy of {name}", np.resize(values, len(honest)).astype(dtype)
+            with np.errstate(invalid="ignore"):  # NaN and infinities as integers
+                copied = np.resize(values, len(honest)).astype(dtype)
+            yield f"a copy of {name}", copied
     if dtype.kind == "f":
         bits = LOWER_BITS[array.dtype]
         yield f"the answer rounded to {bits} bits", rounded_to(_lower(honest), dtype)

@@ -18,7 +18,9 @@ ROOTS_AND_QUOTIENTS = frozenset({"div", "rcp", "sqrt"})
 QUICK = frozenset({"approx", "full"})
 F64 = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "min", "max", "setp", "set"})
 ON_BITS = frozenset({"and", "or", "xor", "not", "cnot", "lop3", "shl", "shr", "shf", "bfe", "bfi", "bfind", "fns",
-                     "brev", "popc", "clz", "prmt", "szext", "bmsk"})  # fmt: skip
+                     "popc", "clz", "szext", "bmsk"})  # fmt: skip
+"""Not `prmt` and `brev`, which a profiler counts as operations on bits, beside those on integers."""
+
 ON_NUMBERS = frozenset({"add", "addc", "sub", "subc", "mul", "mul24", "mad", "mad24", "madc", "sad", "div", "rem",
                         "abs", "neg", "min", "max", "dp4a", "dp2a", "setp", "set", "selp"})  # fmt: skip
 INTEGERS = frozenset(f"{kind}{bits}" for kind in "usb" for bits in (16, 32, 64)) | {"u16x2", "s16x2"}

@@ -182,6 +182,84 @@ def _linear_attention(q: Any, k: Any, v: Any) -> Any:
     return torch.tril(q @ k.transpose(2, 3)) @ v + q @ before
 
 
+def softmax_topk(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.softmax``, ``torch.topk`` and a division, as routers are written."""
+    (logits,) = _tensors(arrays, "logits")
+    return _queued(lambda: _topk(logits.view(-1, 64)))
+
+
+def softmax_topk_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``."""
+    (logits,) = _tensors(arrays, "logits")
+    return _compiled(_topk, logits.view(-1, 64))
+
+
+def _topk(logits: Any) -> Any:
+    import torch
+
+    weights, experts = torch.topk(torch.softmax(logits, dim=1), 8, dim=1)
+    return weights / weights.sum(dim=1, keepdim=True), experts
+
+
+def w4a16_gemv(arrays: Arrays, numbers: Numbers) -> Run:
+    """PyTorch's product with 4-bit weights (tinygemm): x in bfloat16, weights in its own order, packed before."""
+    import torch
+
+    words, scales, zeros, x = _tensors(arrays, "W", "scales", "zeros", "x")
+    m, k = (int(numbers[name]) for name in ("m", "k"))
+    bits = _unpacked(words.view(torch.int32)).view(m, k).to(torch.uint8)
+    packed = torch.ops.aten._convert_weight_to_int4pack(bits[:, ::2] << 4 | bits[:, 1::2], 8)
+    scale = scales.view(m, k // 128).float()
+    shift = (8 - zeros.view(m, k // 128).float()) * scale  # its weights are (q - 8) · scale + shift
+    groups = torch.stack([scale, shift], dim=2).transpose(0, 1).contiguous().bfloat16()
+    row = x.bfloat16().view(1, k)
+    return _queued(lambda: torch.ops.aten._weight_int4pack_mm(row, packed, 128, groups))
+
+
+def w4a16_gemv_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """Unpacking and product written with tensors, by ``torch.compile``."""
+    import torch
+
+    words, scales, zeros, x = _tensors(arrays, "W", "scales", "zeros", "x")
+    m, k = (int(numbers[name]) for name in ("m", "k"))
+
+    def product(words: Any, scales: Any, zeros: Any, x: Any) -> Any:
+        bits = _unpacked(words).view(m, k // 128, 128)
+        weights = (bits.half() - zeros.half()) * scales
+        return (weights.view(m, k).float() * x.float()).sum(dim=1)
+
+    shape = (m, k // 128, 1)
+    return _compiled(product, words.view(torch.int32), scales.view(shape), zeros.view(shape), x)
+
+
+def _unpacked(words: Any) -> Any:
+    """Eight weights of each word, in a row's order."""
+    import torch
+
+    places = torch.arange(8, device=words.device, dtype=torch.int32)
+    return words[:, None] >> (places % 2 * 16 + places // 2 * 4) & 15
+
+
+def keys_int8(arrays: Arrays, numbers: Numbers) -> Run:
+    """The largest value of each channel and tile, a product, a rounding: a kernel for each."""
+    (keys,) = _tensors(arrays, "K")
+    return _queued(lambda: _quantised(keys.view(-1, 64, 128)))
+
+
+def keys_int8_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``."""
+    (keys,) = _tensors(arrays, "K")
+    return _compiled(_quantised, keys.view(-1, 64, 128))
+
+
+def _quantised(tiles: Any) -> Any:
+    import torch
+
+    largest = tiles.abs().amax(dim=1, keepdim=True).float()
+    steps = torch.round(tiles.float() * (127 / largest.clamp(min=1e-30)))
+    return steps.to(torch.int8), largest / 127
+
+
 def calibrate(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.add(offset, x, alpha=gain, out=out)``: one kernel, with ``offset`` spread over all elements."""
     import torch

@@ -18,6 +18,20 @@ def rows(arrays: Arrays, numbers: Numbers) -> Run:
     return partial(softmax, arrays["x"].reshape(int(numbers["rows"]), int(numbers["cols"])), axis=1)
 
 
+def topk(arrays: Arrays, numbers: Numbers) -> Run:
+    """CuPy sorts each row, and computes the softmax of its end."""
+    import cupy
+    from cupyx.scipy.special import softmax
+
+    logits = arrays["logits"].reshape(-1, 64)
+
+    def run() -> Any:
+        experts = cupy.argsort(logits, axis=1)[:, :-9:-1]
+        return softmax(cupy.take_along_axis(logits, experts, axis=1), axis=1), experts
+
+    return run
+
+
 IN_TWO_KERNELS = """
 #define NOTHING __int_as_float(0xff800000)  // -infinity
 

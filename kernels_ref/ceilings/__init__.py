@@ -90,6 +90,17 @@ CEILINGS: Mapping[str, Ceiling] = {
         "copy, eight floats a thread, one at a time", "copy_f32x1_8", "copy.cu", "xy", 4, "cdiv(n, 2048)"
     ),
     "copy_f32x4": _stream("copy, four floats a thread", "copy_f32x4", "copy.cu", "xy", 16),
+    "narrow_16_to_8": Ceiling(
+        what="read 16 bytes and write 8 of them, four times a thread",
+        unit="B",
+        work="24 * n",
+        file="narrow.cu",
+        kernel="narrow_16_to_8",
+        arrays=(Operand("x", "16 * n"), Operand("y", "8 * n")),
+        numbers=(("n", "max(bytes / 24, 1)"),),
+        args=("x", "y", "n"),
+        grid="cdiv(n, 1024)",
+    ),
     "add_f32x1": _stream("add, one float a thread", "add_f32x1", "add.cu", "abc", 4),
     "add_f32x4": _stream("add, four floats a thread", "add_f32x4", "add.cu", "abc", 16),
     "add_f16x8": _stream("add, eight halves a thread", "add_f16x8", "add.cu", "abc", 16),

@@ -277,5 +277,27 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_products", ("A", "x", "y", "k", *_BOUNDS), grid="m"),),
         explain=Step("explain_product", ("A", "x", "k", *_FOUND), grid="1"),
     ),
+    "quantised:keys_int8": Check(
+        sources=("judge.cuh", "check_keys_int8.cu"),
+        steps=(
+            Step(
+                "check_tiles",
+                ("K", "q", "scales", "batch", "heads", "tokens", *_BOUNDS),
+                grid="batch*heads*cdiv(tokens, 64)",
+                block=128,
+            ),
+        ),
+        explain=Step("explain_tile", ("K", "batch", "heads", "tokens", *_FOUND), grid="1", block=1),
+    ),
+    "softmax:topk": Check(
+        sources=("judge.cuh", "check_topk.cu"),
+        steps=(Step("check_topk", ("logits", "weights", "experts", "rows", *_BOUNDS), grid="cdiv(rows, 256)"),),
+        explain=Step("explain_topk", ("logits", "rows", *_FOUND), grid="1", block=1),
+    ),
+    "quantised:w4a16_gemv": Check(
+        sources=("judge.cuh", "check_w4a16.cu"),
+        steps=(Step("check_products", ("W", "scales", "zeros", "x", "y", "k", *_BOUNDS), grid="m"),),
+        explain=Step("explain_product", ("W", "scales", "zeros", "x", "k", *_FOUND), grid="1"),
+    ),
 }
 """Oracle or checker name -> its check on the device. The arrays' names are those that the oracle uses."""

@@ -76,14 +76,14 @@ extern "C" __global__ void local_array(const int* x, int* y) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int kept[32];
 #pragma unroll 1
-    for (int k = 0; k < 32; ++k) kept[x[k] & 31] = k;
+    for (int k = 0; k < 32; ++k) kept[(x[k] + i) & 31] = k;
     int v = x[i];
 #pragma unroll 1
-    for (int k = 0; k < ROUNDS; ++k) v += kept[v & 31];
+    for (int k = 0; k < ROUNDS; ++k) v += kept[(v + i) & 31];
     y[i] = v;
 }
 
-// Tensor cores: one `mma.sync`, and one `wmma` product, which is two machine instructions.
+// Tensor cores.
 KERNEL(mma_sync, unsigned, { unsigned d = 0;
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %2, %2, %2}, {%2, %2}, {%0, %1};"
                  : "+r"(v), "+r"(d) : "r"(w)); v ^= d; })

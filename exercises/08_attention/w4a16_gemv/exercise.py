@@ -1,0 +1,73 @@
+from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+
+# Exact cases: eight products of x with q - z add up to 15 · 15 · 8 = 1800 at most, below 2048, where halves are integers;
+# a whole row stays far below 2^24. A sum of a row in fp16 passes 2048.
+BITS = Values(exact_low=0, exact_high=2**32 - 1)
+ZEROS = Values(exact_low=0, exact_high=15)
+SCALES = Values(exact_low=1, exact_high=3, low=0.005, high=0.02)
+SMALL = Values(exact_low=-15, exact_high=15)
+ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
+
+EXERCISE = Exercise(
+    name="w4a16_gemv",
+    order=807,
+    idea="4-bit weights: the bytes are the speed-up, unpacked in pairs by lop3",
+    minutes=75,
+    after=("gemv",),
+    paths=("attention",),
+    arrays=(
+        Array("W", "uint32", "m*k/8", values=BITS),
+        Array("scales", "float16", "m*k/128", values=SCALES),
+        Array("zeros", "uint8", "m*k/128", values=ZEROS),
+        Array("x", "float16", "k", values=SMALL, timed=ORDINARY),
+        Array("y", "float32", "m", role="out"),
+    ),
+    oracle="quantised:w4a16_gemv",
+    small=(
+        {"m": 1, "k": 128},
+        {"m": 3, "k": 256},
+        {"m": 17, "k": 384},
+        {"m": 130, "k": 640},
+        {"m": 33, "k": 1024},
+        {"m": 5, "k": 4224},
+    ),
+    secret={"m": (1, 150, 1), "k": (128, 1664, 128)},
+    simulated={"m": 64, "k": 4096},
+    timed={"m": 16384, "k": 28672},  # a layer of a model with 70 · 10⁹ parameters: 224 MiB instead of 896 in fp16
+    work=Work(bytes="m*k/2 + 3*m*k/128 + 2*k + 4*m", flops="2*m*k"),
+    target=Target(
+        unit="bandwidth",
+        reach=0.92,
+        of="ceiling",
+        fraction=0.87,
+        ceiling="read_f32x4",
+        note="a prediction, 5 % below what the solution has to reach; not yet measured",
+    ),
+    technique=(
+        # Eight weights in four pairs: a `lop3`, or an `and` with an `or`, for each pair, and a shift for each word make
+        # 0.63 to 1.2 integer instructions a weight, with those of addresses 1.5 at most. A shift and an `and` for each
+        # weight are 2, and more with the zero point. Here they count per warp, so 32 to a weight: 1.6 / 32 = 0.05.
+        Expect(
+            "integer_instructions",
+            at_most=0.05,
+            per="m*k",
+            why="Each weight costs several integer instructions: at 4 bits a weight they take longer than memory does.",
+            hint="unpack two weights at once: `(word & 0x000f000f) | 0x64006400` is a half2 of 1024 + q, one `lop3`",
+        ),
+        # Weights, scales and zero points are 0.523 B a weight, x is 0.5 where four rows share a load. 1.4 B / 32.
+        Expect(
+            "global_load_sectors",
+            at_most=0.044,
+            per="m*k",
+            why="x is loaded again for every row or two: as halves it is four times the bytes of the weights.",
+            hint="let a lane, or a block through shared memory, use what it has loaded of x for four rows or more",
+        ),
+    ),
+    # The statement allows sums of eight products in halves. They err by about 2^-10 of their size, near 10 · scale: a row
+    # by about √(k / 8) · 10 · 0.02 · 2^-10 at root mean square, a sixth of what is allowed. A row added up in halves is
+    # off by twice what is allowed. (8192 turns the float's eps, 2^-23, into a half's.)
+    tolerance=Tolerance(chain="k", scale="8192 * 0.06"),
+    baseline="quantised:w4a16_gemv",
+    rivals=("pytorch:w4a16_gemv", "pytorch:w4a16_gemv_compiled"),
+    only_timed="several loads of each lane in flight",
+)
