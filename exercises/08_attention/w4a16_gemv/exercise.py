@@ -1,7 +1,7 @@
 from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
 
-# Exact cases: eight products of x with q - z add up to 15 · 15 · 8 = 1800 at most, below 2048, where halves are integers;
-# a whole row stays far below 2^24. A sum of a row in fp16 passes 2048.
+# Exact cases: eight products of x with q - z add up to 15 · 15 · 8 = 1800 at most, below 2048, where halves are
+# integers; a whole row stays far below 2^24. A sum of a row in fp16 passes 2048.
 BITS = Values(exact_low=0, exact_high=2**32 - 1)
 ZEROS = Values(exact_low=0, exact_high=15)
 SCALES = Values(exact_low=1, exact_high=3, low=0.005, high=0.02)
@@ -63,9 +63,9 @@ EXERCISE = Exercise(
             hint="let a lane, or a block through shared memory, use what it has loaded of x for four rows or more",
         ),
     ),
-    # The statement allows sums of eight products in halves. They err by about 2^-10 of their size, near 10 · scale: a row
-    # by about √(k / 8) · 10 · 0.02 · 2^-10 at root mean square, a sixth of what is allowed. A row added up in halves is
-    # off by twice what is allowed. (8192 turns the float's eps, 2^-23, into a half's.)
+    # The statement allows sums of eight products in halves. They err by about 2^-10 of their size, near 10 · scale: a
+    # row by about √(k / 8) · 10 · 0.02 · 2^-10 at root mean square, a sixth of what is allowed. A row added up in
+    # halves is off by twice what is allowed. (8192 turns the float's eps, 2^-23, into a half's.)
     tolerance=Tolerance(chain="k", scale="8192 * 0.06"),
     baseline="quantised:w4a16_gemv",
     rivals=("pytorch:w4a16_gemv", "pytorch:w4a16_gemv_compiled"),

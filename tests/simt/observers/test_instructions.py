@@ -28,7 +28,7 @@ SLOW, INTEGER, PRODUCTS = "slow_divisions", "integer_instructions", "wmma_instru
         ("bra bra.uni", {"branches": 1}),
         ("bar.sync barrier.sync.aligned bar.red.popc.u32", {"barriers": 1}),
         (
-            "bar.warp.sync wmma.load.a.sync vote.sync.ballot.b32 and.pred not.pred mov.b32 mov.f64 ld.f64 prmt.b32 brev.b32",
+            "bar.warp.sync wmma.load.a.sync vote.sync.ballot.b32 and.pred not.pred mov.b32 ld.f64 prmt.b32 brev.b32",
             {},
         ),
         ("add.f32 fma.rn.f16x2 selp.f32 setp.lt.f32 neg.f32 set.lt.s32.f32", {}),
