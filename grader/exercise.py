@@ -230,7 +230,8 @@ class Exercise:
     oracle: str  # "module:function" of kernels_ref: float64 outputs from the inputs
     small: tuple[Size, ...]  # awkward sizes, run on both backends: 1, odd, prime, around 32, 128, 1024
     simulated: Size  # the size whose counters are graded
-    # name -> (least, largest, step): every run draws two more small sizes from it, so that nobody can list them
+    # name -> (least, largest, step): every run draws two more small sizes from it, so that nobody can list them. A
+    # flag goes from 0 to 1, and only sizes whose range begins with 0 may be 0
     secret: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
     large: Large | None = None  # None: no array has 2^31 elements
     timed: Size | None = None  # the size that is timed on a GPU; None: not timed

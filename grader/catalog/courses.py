@@ -218,8 +218,8 @@ _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
     (lambda e: not e.outputs, "arrays needs an output (role='out')"),
     (lambda e: len({a.name for a in e.arrays}) < len(e.arrays), "two arrays have the same name"),
     (lambda e: not _is_tuple_of(e.small, Mapping), "small must be a tuple of sizes such as {'n': 1023}"),
-    (lambda e: not all(map(_is_size, (*e.small, e.simulated))), "a size maps names to positive integers"),
-    (lambda e: e.timed is not None and not _is_size(e.timed), "timed maps names to positive integers"),
+    (lambda e: not all(_is_size(one, e) for one in (*e.small, e.simulated)), "a size maps names to positive integers"),
+    (lambda e: e.timed is not None and not _is_size(e.timed, e), "timed maps names to positive integers"),
     (lambda e: ":" not in e.oracle, "oracle must be 'module:function' of kernels_ref"),
     (lambda e: e.minutes is not None and not _is_positive(e.minutes), "minutes must be a positive integer"),
     (lambda e: not _are_names(e.after), "after must be a tuple of names: a single one needs a comma"),
@@ -248,8 +248,12 @@ def _is_tuple_of(value: object, kind: type) -> bool:
     return isinstance(value, tuple) and bool(value) and all(isinstance(item, kind) for item in value)
 
 
-def _is_size(size: object) -> bool:
-    return isinstance(size, Mapping) and all(map(_is_positive, size.values()))
+def _is_size(size: object, exercise: Exercise) -> bool:
+    """Whether these are positive integers, or 0 where the range of the secret sizes begins with 0."""
+    flags = [name for name, bounds in exercise.secret.items() if bounds[0] == 0]
+    return isinstance(size, Mapping) and all(
+        _is_positive(number) or (type(number) is int and number == 0 and name in flags) for name, number in size.items()
+    )
 
 
 def _is_positive(number: object) -> bool:

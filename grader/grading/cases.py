@@ -60,8 +60,8 @@ def _unusual_cases(exercise: Exercise, larger: tuple[Size, ...]) -> tuple[Case, 
 
 
 def elements(size: Size) -> int:
-    """The product of its dimensions, by which sizes are compared."""
-    return math.prod(size.values())
+    """The product of its dimensions, by which sizes are compared; a flag that is 0 counts as 1."""
+    return math.prod(max(1, number) for number in size.values())
 
 
 SLICE_BYTES = 8

@@ -358,6 +358,59 @@ def _one_query(arrays: Arrays, numbers: Numbers) -> tuple[Any, Any, Any]:
     return q.view(seqs, -1, 1, 128), k.view(seqs, kv_heads, -1, 128), v.view(seqs, kv_heads, -1, 128)
 
 
+def attention_flash(arrays: Arrays, numbers: Numbers) -> Run:
+    """``scaled_dot_product_attention`` by FlashAttention-2, whose kernel uses ``mma.sync``; it allocates its result."""
+    return _attention(arrays, numbers, "FLASH_ATTENTION")
+
+
+def attention_cudnn(arrays: Arrays, numbers: Numbers) -> Run:
+    """``scaled_dot_product_attention`` by cuDNN, whose kernel uses ``wgmma`` on Hopper; it allocates its result."""
+    return _attention(arrays, numbers, "CUDNN_ATTENTION")
+
+
+def attention_efficient(arrays: Arrays, numbers: Numbers) -> Run:
+    """``scaled_dot_product_attention`` by the memory-efficient kernel, for fp32 as well; it allocates its result."""
+    return _attention(arrays, numbers, "EFFICIENT_ATTENTION")
+
+
+def _attention(arrays: Arrays, numbers: Numbers, backend: str) -> Run:
+    """Attention by one backend. PyTorch's mask is aligned at the top left: comparable where n_q = n_k."""
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q, k, v = _heads(arrays, numbers)
+    causal = bool(numbers["causal"])
+
+    def run() -> Any:
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    return _queued(run)
+
+
+def attention_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """``softmax(q @ k.T / sqrt(d)) @ v`` by ``torch.compile``; scores go through memory. It allocates its result."""
+    import torch
+
+    q, k, v = _heads(arrays, numbers)
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    hidden = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device).triu(n_k - n_q + 1) if numbers["causal"] else None
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        if hidden is not None:
+            scores = scores.masked_fill(hidden, float("-inf"))
+        return torch.softmax(scores, dim=-1) @ v
+
+    return _compiled(attend, q, k, v)
+
+
+def _heads(arrays: Arrays, numbers: Numbers) -> list[Any]:
+    """Q, K and V of shape (1, heads, n, d)."""
+    shape = 1, int(numbers["heads"]), -1, int(numbers["d"])
+    return [tensor.view(shape) for tensor in _tensors(arrays, "Q", "K", "V")]
+
+
 def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 

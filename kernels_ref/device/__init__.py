@@ -3,6 +3,7 @@
     generate.cu                          inputs from the secret key, and "is this input unchanged?"
     judge.cuh + check_*.cu               timed outputs against float64, on the device
     matmul_*.cuh                         the element types and B's layout, in front of check_matmul.cu
+    attention_*.cuh                      the element types in front of check_attention.cu
     saxpy_*, fields_*, softmax_*.cuh     the forms of an exercise, in front of its check
     cache_*.cuh                          where keys and values lie, in front of check_decoding.cu
 
@@ -152,6 +153,27 @@ def _gelu_bias_dropout() -> Check:
     )
 
 
+def _attention(types: str) -> Check:
+    """Attention of each head, with the elements that the file ``types`` defines."""
+    return Check(
+        sources=("judge.cuh", types, "check_attention.cu"),
+        steps=(
+            Step("project_values", ("V", "bits", "w", "heads", "n_k", "d"), grid="cdiv(heads*n_k, 256)"),
+            Step(
+                "check_attention",
+                ("Q", "K", "O", "bits", "w", "n_q", "n_k", "d", "causal", *_BOUNDS),
+                grid="heads*cdiv(n_q, 8)",
+            ),
+        ),
+        explain=Step(
+            "explain_attention",
+            ("Q", "K", "V", "O", "n_q", "n_k", "d", "causal", "relative", "absolute", *_FOUND),
+            grid="1",
+        ),
+        scratch=(Scratch("bits", "d", integers=(0, 1)), Scratch("w", "heads*n_k")),
+    )
+
+
 CHECKS: Mapping[str, Check] = {
     "elementwise:add": Check(
         sources=("judge.cuh", "check_add.cu"),
@@ -272,6 +294,8 @@ CHECKS: Mapping[str, Check] = {
     "gemm:matmul": _matrix_product("matmul_half.cuh"),
     "gemm:matmul_f32": _matrix_product("matmul_float.cuh"),
     "gemm:matmul_i8": _matrix_product("matmul_int8.cuh"),
+    "attention:forward_f32": _attention("attention_float.cuh"),
+    "attention:forward_f16": _attention("attention_half.cuh"),
     "gemm:matvec": Check(
         sources=("judge.cuh", "check_matvec.cu"),
         steps=(Step("check_products", ("A", "x", "y", "k", *_BOUNDS), grid="m"),),

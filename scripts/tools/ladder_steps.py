@@ -31,6 +31,9 @@ LIBRARIES = {
     "execution:one_island_and_all_warps": "one island at a time, 64 warps an SM",
     "execution:one_tile_at_a_time": "one stage, through registers",
     "softmax:in_two_kernels": "two kernels without clusters",
+    "pytorch:attention_flash": "PyTorch, FlashAttention-2",
+    "pytorch:attention_cudnn": "PyTorch, cuDNN",
+    "pytorch:attention_efficient": "PyTorch, memory-efficient",
 }
 """A baseline's name -> what it is on a page; others are shown by their name."""
 

@@ -57,8 +57,10 @@ def test_a_module_is_named_after_an_oracle_or_after_its_library() -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_what_a_librarys_own_module_holds_is_named_after_what_an_oracle_says(library: str) -> None:
+    """So `softmax`, and `softmax_compiled` or `attention_flash` for several ways to compute the same."""
     said = {function.name for tree in ORACLES.values() for function in functions(tree)} | set(ORACLES)
-    assert {function.name for module, function in EVERY if module == library} - said == set()
+    named = {function.name for module, function in EVERY if module == library}
+    assert {name for name in named if not any(f"{name}_".startswith(f"{oracle}_") for oracle in said)} == set()
 
 
 @pytest.mark.parametrize("reference", [f"{module}:{function.name}" for module, function in EVERY])
