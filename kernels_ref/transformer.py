@@ -23,6 +23,13 @@ def rope(inputs: Inputs, numbers: Numbers) -> Outputs:
     return {"y": np.concatenate((left * cosine - right * sine, right * cosine + left * sine), axis=2).ravel()}
 
 
+def rope_neighbours(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Like `rope`, but pair i of a head is (x[2i], x[2i + 1])."""
+    x, cosine, sine = _rope(inputs, numbers)
+    left, right = x[:, :, 0::2], x[:, :, 1::2]
+    return {"y": np.stack((left * cosine - right * sine, right * cosine + left * sine), axis=3).ravel()}
+
+
 def _rope(inputs: Inputs, numbers: Numbers) -> tuple[Reals, Reals, Reals]:
     """``x`` by token, head and element; cosines and sines of the angles by token, 1 and pair."""
     tokens, heads, dim = (int(numbers[name]) for name in ("tokens", "heads", "dim"))

@@ -95,6 +95,7 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
         checker=variant.checker or ("" if variant.oracle else exercise.checker),
         baseline=variant.baseline or ("" if variant.oracle else exercise.baseline),
         rivals=() if variant.oracle else exercise.rivals,
+        compared=(),  # a variant has no wrong answers
         technique=exercise.technique if variant.technique is None else variant.technique,
         tolerance=variant.tolerance or exercise.tolerance,
     )

@@ -290,6 +290,7 @@ CHECKS: Mapping[str, Check] = {
         explain=Step("explain_loss", ("logits", "labels", "cols", *_FOUND), grid="1"),
     ),
     "transformer:rope": _rope("rope_halves.cuh"),
+    "transformer:rope_neighbours": _rope("rope_neighbours.cuh"),
     "transformer:gelu_bias_dropout": _gelu_bias_dropout(),
     "gemm:matmul": _matrix_product("matmul_half.cuh"),
     "gemm:matmul_f32": _matrix_product("matmul_float.cuh"),

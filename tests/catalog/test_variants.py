@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import grader
 from grader.catalog.courses import CourseExercise
-from grader.catalog.variants import chosen, entry_for, entry_with, forms, task_of, written_in
+from grader.catalog.variants import chosen, entry_for, entry_with, forms, task_of, varied, written_in
 from grader.compile.toolchain import find_toolchain
 from grader.errors import UsageError
 from tests.variant_course import EDIT, TASK, exercise_with_variant
@@ -34,6 +35,11 @@ def test_the_files_of_a_variant_are_the_edited_ones_and_its_fields_the_changed_o
     assert entry.hints.read_bytes() == scale.hints.read_bytes()
     assert task_of(entry.exercise) == TASK
     assert entry_with(scale, "backwards").stub == entry.stub
+
+
+def test_a_variant_is_not_timed_beside_the_exercises_wrong_answers(scale):
+    timed = replace(scale.exercise, compared=("wrong/slow.diff",))
+    assert varied(timed, timed.variants[0]).compared == ()
 
 
 def test_the_plain_exercise_is_one_of_its_forms(scale):

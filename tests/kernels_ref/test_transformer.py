@@ -26,6 +26,7 @@ def floats(count: int, low: float = -4.0, high: float = 4.0) -> npt.NDArray[np.f
 INPUTS: Mapping[str, tuple[Arrays, Mapping[str, float]]] = {
     "elementwise:swiglu": ({"gate": floats(1001, -120, 120), "up": floats(1001)}, {"n": 1001}),
     "transformer:rope": ({"x": floats(48), "positions": np.array([0, 7, 2**20 - 1], np.int32)}, ROPE),
+    "transformer:rope_neighbours": ({"x": floats(48), "positions": np.array([0, 7, 2**20 - 1], np.int32)}, ROPE),
     "transformer:gelu_bias_dropout": ({"x": floats(192, -16, 16), "bias": floats(64)}, DROPOUT),
     "softmax:cross_entropy": (
         {"logits": floats(5 * 300, -120, 120), "labels": np.array([0, 299, -1, -100, 17], np.int32)},
@@ -47,16 +48,18 @@ def test_swiglu_equals_a_loop_also_where_the_exponential_is_no_float() -> None:
     np.testing.assert_allclose(outputs("elementwise:swiglu")["out"], expected, rtol=1e-12)
 
 
-def test_rope_turns_each_pair_of_each_head_and_leaves_position_0_alone() -> None:
-    x = INPUTS["transformer:rope"][0]["x"].astype(float).reshape(3, 2, 8)
-    y = outputs("transformer:rope")["y"].reshape(3, 2, 8)
+@pytest.mark.parametrize(("name", "step", "apart"), [("transformer:rope", 1, 4), ("transformer:rope_neighbours", 2, 1)])
+def test_rope_turns_each_pair_of_each_head_and_leaves_position_0_alone(name: str, step: int, apart: int) -> None:
+    x = INPUTS[name][0]["x"].astype(float).reshape(3, 2, 8)
+    y = outputs(name)["y"].reshape(3, 2, 8)
     assert (y[0] == x[0]).all()
     for token, position in enumerate((0, 7, 2**20 - 1)):
         for head in range(2):
             for i in range(4):
-                angle, (a, b) = position * 10000.0 ** (-i / 4), x[token, head, [i, i + 4]]
+                pair = [step * i, step * i + apart]
+                angle, (a, b) = position * 10000.0 ** (-i / 4), x[token, head, pair]
                 turned = [a * cos(angle) - b * sin(angle), b * cos(angle) + a * sin(angle)]
-                np.testing.assert_allclose(y[token, head, [i, i + 4]], turned, atol=1e-8)
+                np.testing.assert_allclose(y[token, head, pair], turned, atol=1e-8)
 
 
 def test_dropout_keeps_by_the_words_of_philox_and_its_mask_has_the_same_bits() -> None:

@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import Array, Exercise, Expect, Target, Tolerance, Values, Variant, Work
 
 # Ordinary, and large enough that a wrong angle shows.
 ACTIVATIONS = Values(low=-4.0, high=4.0, shape="normal")
@@ -73,4 +73,11 @@ EXERCISE = Exercise(
     exact=False,
     compared=("wrong/table_for_each_head.diff", "wrong/angles_for_each_head.diff"),
     rivals=("pytorch:rope", "pytorch:rope_compiled"),
+    variants=(
+        Variant(
+            "neighbours",
+            task="pair i of a head is (x[2i], x[2i + 1]), as in GPT-J, and is turned by the same angle",
+            oracle="transformer:rope_neighbours",
+        ),
+    ),
 )
