@@ -14,16 +14,21 @@
 
 // ------------------------------------------------------------------------------------------ given: tiles and products
 
-// Copies `rows` rows into a tile, 16 bytes a thread; the rows of a tile that no token has become 0.
+// Begins to copy `rows` rows into a tile, 16 bytes at a time; the rows of a tile that no token has become 0. The copies
+// need no registers, so that all of a chunk's are in flight at once.
 __device__ void load_tile(half* tile, const half* from, int rows)
 {
 #pragma unroll
     for (int i = threadIdx.x; i < CHUNK * D / 8; i += 128) {
-        int r = i / (D / 8), c = i % (D / 8) * 8;
-        uint4 part = r < rows ? *(const uint4*)(from + r * D + c) : make_uint4(0, 0, 0, 0);
-        *(uint4*)(tile + r * PITCH + c) = part;
+        int r = i / (D / 8), c = i % (D / 8) * 8, bytes = r < rows ? 16 : 0;
+        unsigned to = __cvta_generic_to_shared(tile + r * PITCH + c);
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(to), "l"(from + (r < rows ? r * D + c : 0)), "r"(bytes) : "memory");
     }
 }
+
+// Waits for the copies that this thread has begun.
+__device__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // The 16 × 16 halves from `corner` on, as four 8 × 8 matrices: m[0] and m[1] are its left half, m[2] and m[3] its right.
 __device__ void matrices(unsigned (&m)[4], const half* corner)
@@ -85,34 +90,34 @@ extern "C" __global__ void __launch_bounds__(128) linear_attention(const half* Q
         load_tile(k, K + at, rows);
         load_tile(v, V + at, rows);
         store_rows(s + mine * PITCH, state);
-        __syncthreads();  // the tiles and all four parts of S are in place
+        wait_for_copies();
+        __syncthreads();  // all threads' copies and all four parts of S are in place
 
-        unsigned a[4][4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-            matrices(a[i], q + mine * PITCH + 16 * i);
-
-        // What earlier chunks give: q · S.
+        // What earlier chunks give: q · S. (Loops that are not unrolled leave registers for a fourth block.)
         float out[8][4] = {};
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
+#pragma unroll 1
+        for (int i = 0; i < D; i += 16) {
+            unsigned a[4];
+            matrices(a, q + mine * PITCH + i);
 #pragma unroll
             for (int j = 0; j < 4; ++j) {
                 unsigned b[4];
-                transposed(b, s + 16 * i * PITCH + 16 * j);
-                multiply(out[2 * j], a[i], b[0], b[1]);
-                multiply(out[2 * j + 1], a[i], b[2], b[3]);
+                transposed(b, s + i * PITCH + 16 * j);
+                multiply(out[2 * j], a, b[0], b[1]);
+                multiply(out[2 * j + 1], a, b[2], b[3]);
             }
+        }
 
         // What this chunk gives: the scores of 16 keys at a time, up to the row's own, times their values.
         for (int t = 0; t <= mine; t += 16) {
             float scores[2][4] = {};
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                unsigned b[4];
-                matrices(b, k + t * PITCH + 16 * i);  // a row of k is a column of kᵀ: nothing is transposed
-                multiply(scores[0], a[i], b[0], b[2]);
-                multiply(scores[1], a[i], b[1], b[3]);
+#pragma unroll 1
+            for (int i = 0; i < D; i += 16) {
+                unsigned a[4], b[4];
+                matrices(a, q + mine * PITCH + i);
+                matrices(b, k + t * PITCH + i);  // a row of k is a column of kᵀ: nothing is transposed
+                multiply(scores[0], a, b[0], b[2]);
+                multiply(scores[1], a, b[1], b[3]);
             }
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
@@ -132,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(128) linear_attention(const half* Q
         }
 
         // What this chunk leaves to the later ones: S += kᵀ · v, this warp's 16 rows.
-#pragma unroll
+#pragma unroll 1
         for (int t = 0; t < CHUNK; t += 16) {
             unsigned m[4];
             transposed(m, k + t * PITCH + mine);

@@ -14,16 +14,21 @@
 
 // ------------------------------------------------------------------------------------------ given: tiles and products
 
-// Copies `rows` rows into a tile, 16 bytes a thread; the rows of a tile that no token has become 0.
+// Begins to copy `rows` rows into a tile, 16 bytes at a time; the rows of a tile that no token has become 0. The copies
+// need no registers, so that all of a chunk's are in flight at once.
 __device__ void load_tile(half* tile, const half* from, int rows)
 {
 #pragma unroll
     for (int i = threadIdx.x; i < CHUNK * D / 8; i += 128) {
-        int r = i / (D / 8), c = i % (D / 8) * 8;
-        uint4 part = r < rows ? *(const uint4*)(from + r * D + c) : make_uint4(0, 0, 0, 0);
-        *(uint4*)(tile + r * PITCH + c) = part;
+        int r = i / (D / 8), c = i % (D / 8) * 8, bytes = r < rows ? 16 : 0;
+        unsigned to = __cvta_generic_to_shared(tile + r * PITCH + c);
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(to), "l"(from + (r < rows ? r * D + c : 0)), "r"(bytes) : "memory");
     }
 }
+
+// Waits for the copies that this thread has begun.
+__device__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // The 16 × 16 halves from `corner` on, as four 8 × 8 matrices: m[0] and m[1] are its left half, m[2] and m[3] its right.
 __device__ void matrices(unsigned (&m)[4], const half* corner)
@@ -85,7 +90,8 @@ extern "C" __global__ void __launch_bounds__(128) linear_attention(const half* Q
         load_tile(k, K + at, rows);
         load_tile(v, V + at, rows);
         // YOUR CODE: this warp's rows of S, as halves
-        __syncthreads();  // the tiles and all four parts of S are in place
+        wait_for_copies();
+        __syncthreads();  // all threads' copies and all four parts of S are in place
 
         float out[8][4] = {};
         // YOUR CODE: add what earlier chunks give, q · S, with this warp's 16 rows of q as four 16 × 16 pieces

@@ -1,4 +1,4 @@
-// expect: sim=pass gpu=slow
+// expect: gpu=slow
 // One token after another, a column of the state in the registers of each thread: no product of matrices is left for tensor cores
 // launch linear_attention(Q, K, V, O, n): grid=heads block=64
 
