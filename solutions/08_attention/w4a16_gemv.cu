@@ -1,17 +1,17 @@
 // w4a16_gemv: y = W · x for one token. W has 4-bit weights with a scale and a zero point for each 128 of a row, x halves.
 //
-// Every weight is used once, so the time is that of reading its half byte, if unpacking is cheap enough. Eight weights of
-// a row are a word; from its lowest four bits upwards it holds the weights 0, 2, 4, 6, 1, 3, 5, 7. So two weights that are
-// 16 bits apart in the word are neighbours in the row, and in x: they become a half2, and are multiplied as one.
+// Every weight is used once, so the time is that of reading its half byte, if a weight costs few enough instructions. Two
+// of them are unpacked at once, by `lop3`, and tensor cores multiply: not because one vector needs their speed, but because
+// one `mma` does 256 multiplications of a warp, with fp32 sums, and takes pairs of halves as they are.
 
-// launch w4a16_gemv(W, scales, zeros, x, y, m, k): grid=cdiv(m, 4 * ROWS) block=32*WARPS
+// launch w4a16_gemv(W, scales, zeros, x, y, m, k): grid=cdiv(m, 16) block=32*WARPS
 
 #include <cuda_fp16.h>
+#include <cuda_pipeline.h>
 
-#define WARPS 8    // of a block: all have the same rows, and each has its own pieces of them
-#define ROWS 4     // rows of a lane: what it has loaded of x serves all of them
-#define GROUP 128  // weights of a row that share a scale and a zero point
-#define PIECE 32   // weights of a 16-byte load: a lane's four words, all in one group
+#define WARPS 8    // of a block: all have the same 16 rows, and take their groups in turn
+#define STAGES 4   // steps of a warp whose weights are in flight, or in use
+#define GROUP 128  // weights of a row that share a scale and a zero point; 4 lanes with 16 bytes each
 
 // (bits & mask) | 0x6400 in each half of the word: one instruction. 0x6400 is 1024 as a half, and its last bit is worth
 // 1: with four bits q in the lowest places it is 1024 + q, with q four places higher 1024 + 16q.
@@ -22,89 +22,99 @@ __device__ half2 biased(unsigned bits, unsigned mask)
     return *reinterpret_cast<half2*>(&result);
 }
 
-// The products of a word's eight weights with eight halves of x, added up in two halves of four each: rounded to 11 bits,
-// as every half, but they are too few for the error to grow. `low` is -(1024 + z), `high` is -(64 + z), both exact.
-__device__ float products(unsigned word, uint4 x, half2 low, half2 high)
+// The weights less their zero point, of four pairs in a word: 0 2 4 6 1 3 5 7 from the lowest bits upwards. All of these
+// are integers below 2048, so nothing is rounded.
+__device__ void unpack(unsigned word, half zero, half2 (&pair)[4])
 {
-    const half2* pair = reinterpret_cast<const half2*>(&x);
-    const half2 sixteenth = __float2half2_rn(0.0625f);
-    half2 sum = __hmul2(__hadd2(biased(word, 0x000f000f), low), pair[0]);
-    sum = __hfma2(__hfma2(biased(word, 0x00f000f0), sixteenth, high), pair[1], sum);
+    half2 low = __half2half2(__hsub(__float2half(-1024.0f), zero));
+    half2 high = __half2half2(__hsub(__float2half(-64.0f), zero));
+    half2 sixteenth = __float2half2_rn(0.0625f);
+    pair[0] = __hadd2(biased(word, 0x000f000f), low);
+    pair[1] = __hfma2(biased(word, 0x00f000f0), sixteenth, high);
     word >>= 8;
-    sum = __hfma2(__hadd2(biased(word, 0x000f000f), low), pair[2], sum);
-    sum = __hfma2(__hfma2(biased(word, 0x00f000f0), sixteenth, high), pair[3], sum);
-    float2 two = __half22float2(sum);
-    return two.x + two.y;
+    pair[2] = __hadd2(biased(word, 0x000f000f), low);
+    pair[3] = __hfma2(biased(word, 0x00f000f0), sixteenth, high);
+}
+
+// sum += A · B of 16 × 16 weights and 16 × 8 halves. A lane has two pairs of row g and two of row g + 8, and the two pairs
+// of x that belong to them. Which columns of W they are does not matter to the sum, if x has the same. All eight columns of
+// B are the same x: sum[0] is row g, sum[2] row g + 8, in each lane.
+__device__ void multiply(float (&sum)[4], half2 g0, half2 h0, half2 g1, half2 h1, unsigned x0, unsigned x1)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(*reinterpret_cast<unsigned*>(&g0)), "r"(*reinterpret_cast<unsigned*>(&h0)),
+          "r"(*reinterpret_cast<unsigned*>(&g1)), "r"(*reinterpret_cast<unsigned*>(&h1)), "r"(x0), "r"(x1));
 }
 
 extern "C" __global__ void w4a16_gemv(const unsigned* W, const half* scales, const unsigned char* zeros,
                                       const half* x, float* y, int m, int k)
 {
-    __shared__ float partial[WARPS][4 * ROWS];
+    __shared__ uint4 ring[STAGES][2][32 * WARPS];
+    __shared__ float partial[WARPS][16];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int along = lane % 4;  // four lanes go along a row; a warp has eight rows, and eight more
+    int groups = k / GROUP;
 
-    // Eight lanes lie side by side along a row, so that a request has 128 bytes of each of four rows; and what eight lanes
-    // load of x is the same for all four.
-    int along = lane % 8;
-    int first = blockIdx.x * 4 * ROWS + lane / 8;
-    int pieces = k / PIECE;
-    int row[ROWS];
-    float sum[ROWS] = {};
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r)
-        row[r] = min(first + 4 * r, m - 1);  // the last row stands in for those after it
+    // The last row stands in for rows that are not there.
+    size_t row[2];
+    row[0] = min(blockIdx.x * 16 + lane / 4, m - 1);
+    row[1] = min(blockIdx.x * 16 + lane / 4 + 8, m - 1);
 
-    // k is a multiple of 128: the last piece of a row may be that of lane 3.
-    for (int i = warp * 8 + along; i < pieces; i += 8 * WARPS) {
-        uint4 w[ROWS];
-        half scale[ROWS];
-        half2 low[ROWS], high[ROWS];
+    // A lane copies what it will use itself, so nobody has to wait for anybody else. Without a register for each byte in
+    // flight there can be enough of them.
+    auto fetch = [&](int group, int stage) {
+        if (group < groups)
+#pragma unroll
+            for (int r = 0; r < 2; ++r)
+                __pipeline_memcpy_async(&ring[stage][r][threadIdx.x],
+                                        W + (row[r] * groups + group) * (GROUP / 8) + 4 * along, 16);
+        __pipeline_commit();  // an empty one, too: the wait counts groups of copies
+    };
+    for (int s = 0; s < STAGES - 1; ++s)
+        fetch(warp + s * WARPS, s);
 
-        // Streaming loads: nothing of W is needed again, and it must not drive x out of the cache.
+    float total[2] = {};
+    int stage = 0;
+    for (int group = warp; group < groups; group += WARPS) {
+        fetch(group + (STAGES - 1) * WARPS, (stage + STAGES - 1) % STAGES);
+        half scale[2], zero[2];
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            w[r] = __ldcs(reinterpret_cast<const uint4*>(W) + (size_t)row[r] * pieces + i);
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            size_t group = (size_t)row[r] * (k / GROUP) + i / (GROUP / PIECE);
-            half zero = __ushort2half_rn(zeros[group]);
-            scale[r] = scales[group];
-            low[r] = __half2half2(__hsub(__float2half(-1024.0f), zero));
-            high[r] = __half2half2(__hsub(__float2half(-64.0f), zero));
+        for (int r = 0; r < 2; ++r) {
+            scale[r] = scales[row[r] * groups + group];
+            zero[r] = __ushort2half_rn(zeros[row[r] * groups + group]);
         }
+        __pipeline_wait_prior(STAGES - 1);
+        uint4 upper = ring[stage][0][threadIdx.x], lower = ring[stage][1][threadIdx.x];
 
-        // The scale is the same for all 32 weights: it multiplies their sum, in fp32.
-        float part[ROWS] = {};
+        float sum[4] = {};
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            uint4 v = reinterpret_cast<const uint4*>(x)[4 * i + j];  // one load for ROWS rows
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r)
-                part[r] += products(reinterpret_cast<const unsigned*>(&w[r])[j], v, low[r], high[r]);
+            uint4 v = reinterpret_cast<const uint4*>(x + group * GROUP)[4 * along + j];
+            half2 g[4], h[4];
+            unpack(reinterpret_cast<const unsigned*>(&upper)[j], zero[0], g);
+            unpack(reinterpret_cast<const unsigned*>(&lower)[j], zero[1], h);
+            multiply(sum, g[0], h[0], g[1], h[1], v.x, v.y);
+            multiply(sum, g[2], h[2], g[3], h[3], v.z, v.w);
         }
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            sum[r] = fmaf(__half2float(scale[r]), part[r], sum[r]);
+        // The scale is the same for all 128 weights of the row: it multiplies their sum.
+        total[0] = fmaf(__half2float(scale[0]), sum[0], total[0]);
+        total[1] = fmaf(__half2float(scale[1]), sum[2], total[1]);
+        stage = (stage + 1) % STAGES;
     }
 
-    // Eight lanes' sums of each row become one, then those of all warps. All lanes take part, also those without a piece.
-#pragma unroll
-    for (int s = 4; s > 0; s /= 2)
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            sum[r] += __shfl_xor_sync(0xffffffff, sum[r], s);
-    if (along == 0)
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r)
-            partial[warp][4 * r + lane / 8] = sum[r];
+    // The warps' sums of each row become one. The four lanes of a row have the same.
+    if (along == 0) {
+        partial[warp][lane / 4] = total[0];
+        partial[warp][lane / 4 + 8] = total[1];
+    }
     __syncthreads();  // all warps' sums are there
-
-    int mine = blockIdx.x * 4 * ROWS + threadIdx.x;
-    if (threadIdx.x < 4 * ROWS && mine < m) {
-        float total = 0.0f;
+    int mine = blockIdx.x * 16 + threadIdx.x;
+    if (threadIdx.x < 16 && mine < m) {
+        float of_row = 0.0f;
 #pragma unroll
         for (int w = 0; w < WARPS; ++w)
-            total += partial[w][threadIdx.x];
-        y[mine] = total;
+            of_row += partial[w][threadIdx.x];
+        y[mine] = of_row;
     }
 }

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from operator import add, mul, sub
 
 from grader.simt.engine import ir
-from grader.simt.engine.values import F32, F64, Value
+from grader.simt.engine.builder import Builder, generated_once
+from grader.simt.engine.values import F32, F64, Value, mangle
 from grader.simt.isa.formats import (
     as_bits,
     canonical,
@@ -111,9 +112,20 @@ def add_sub_mul(e: Emitter, m: Match, a: Value, b: Value) -> Value:
     TYPE=BF16,
 )
 def fma(e: Emitter, m: Match, a: Value, b: Value, c: Value) -> Value:
-    """The product is exact in the wider format; the sum is rounded to odd, and then to the type."""
-    x, y, z = _wide(m, a, b, c, bf16_as=F64)
-    return _result(m, odd_sum(x * y, z))
+    """The product is exact in the wider format; the sum is rounded to odd, and then to the type.
+
+    Outlined, because it is some forty instructions, and a kernel with halves may have a hundred of them.
+    """
+
+    def build(g: Builder) -> None:
+        x, y, z = _wide(m, *(bits.bitcast(a.type.element) for bits in g.args), bf16_as=F64)
+        g.ret(as_bits(_result(m, odd_sum(x * y, z))))
+
+    raw = [as_bits(value) for value in (a, b, c)]
+    kind = raw[0].type
+    name = "_".join(("fma", *m.values.values(), mangle(kind))).replace(".", "_")
+    result = e.f.call(generated_once(e.f.module, name, kind, [kind] * 3, build), *raw)
+    return result.bitcast(a.type.element)
 
 
 # -- sign and order ----------------------------------------------------------------------------------------------------
