@@ -260,6 +260,74 @@ def _quantised(tiles: Any) -> Any:
     return steps.to(torch.int8), largest / 127
 
 
+def layer_norm(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.nn.functional.layer_norm`` over the rows; it allocates its result."""
+    function, tensors = _layer_norm(arrays, numbers)
+    return _queued(lambda: function(*tensors))
+
+
+def layer_norm_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``."""
+    function, tensors = _layer_norm(arrays, numbers)
+    return _compiled(function, *tensors)
+
+
+def _layer_norm(arrays: Arrays, numbers: Numbers) -> tuple[Callable[..., Any], list[Any]]:
+    from torch.nn.functional import layer_norm
+
+    x, gamma, beta = _tensors(arrays, "x", "gamma", "beta")
+    cols, eps = int(numbers["cols"]), float(numbers["eps"])
+    return lambda x, gamma, beta: layer_norm(x, (cols,), gamma, beta, eps), [x.view(-1, cols), gamma, beta]
+
+
+def rms_norm(arrays: Arrays, numbers: Numbers) -> Run:
+    """``h = x + residual`` and ``torch.nn.functional.rms_norm`` of it: two kernels at least."""
+    function, tensors = _rms_norm(arrays, numbers)
+    return _queued(lambda: function(*tensors))
+
+
+def rms_norm_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``, which fuses the two."""
+    function, tensors = _rms_norm(arrays, numbers)
+    return _compiled(function, *tensors)
+
+
+def _rms_norm(arrays: Arrays, numbers: Numbers) -> tuple[Callable[..., Any], list[Any]]:
+    from torch.nn.functional import rms_norm
+
+    x, residual, weight = _tensors(arrays, "x", "residual", "weight")
+    cols, eps = int(numbers["cols"]), float(numbers["eps"])
+
+    def both(x: Any, residual: Any, weight: Any) -> Any:
+        h = x + residual
+        return h, rms_norm(h, (cols,), weight, eps)
+
+    return both, [x.view(-1, cols), residual.view(-1, cols), weight]
+
+
+def group_norm_nhwc(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.nn.functional.group_norm`` of a tensor with channels last."""
+    function, tensors = _group_norm_nhwc(arrays, numbers)
+    return _queued(lambda: function(*tensors))
+
+
+def group_norm_nhwc_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``."""
+    function, tensors = _group_norm_nhwc(arrays, numbers)
+    return _compiled(function, *tensors)
+
+
+def _group_norm_nhwc(arrays: Arrays, numbers: Numbers) -> tuple[Callable[..., Any], list[Any]]:
+    from torch.nn.functional import group_norm
+
+    x, gamma, beta = _tensors(arrays, "x", "gamma", "beta")
+    samples, pixels, groups, width = (int(numbers[name]) for name in ("samples", "pixels", "groups", "width"))
+    eps = float(numbers["eps"])
+    # (samples, channels, pixels, 1) with strides that have the channels last: no copy.
+    x = x.view(samples, pixels, 1, groups * width).permute(0, 3, 1, 2)
+    return lambda x, gamma, beta: group_norm(x, groups, gamma, beta, eps), [x, gamma, beta]
+
+
 def calibrate(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.add(offset, x, alpha=gain, out=out)``: one kernel, with ``offset`` spread over all elements."""
     import torch

@@ -103,6 +103,9 @@ CEILINGS: Mapping[str, Ceiling] = {
     ),
     "add_f32x1": _stream("add, one float a thread", "add_f32x1", "add.cu", "abc", 4),
     "add_f32x4": _stream("add, four floats a thread", "add_f32x4", "add.cu", "abc", 16),
+    "add_copy_f32x4": _stream(
+        "two arrays read and two written, four floats a thread", "add_copy_f32x4", "add.cu", "abcd", 16
+    ),
     "add_f16x8": _stream("add, eight halves a thread", "add_f16x8", "add.cu", "abc", 16),
     "host_read_f32x4": Ceiling(
         what="read mapped host memory, float4, grid-stride",

@@ -1,4 +1,4 @@
-// How fast can memory be read and written at once, two reads for each write?
+// How fast can memory be read and written at once, two reads for each write, or for two of them?
 
 #include <cuda_fp16.h>
 
@@ -18,6 +18,18 @@ extern "C" __global__ void add_f32x4(const float4* a, const float4* b, float4* c
         return;
     float4 u = a[i], v = b[i];
     c[i] = make_float4(u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w);
+}
+
+// Four floats of each array a thread, and a second result.
+extern "C" __global__ void add_copy_f32x4(const float4* a, const float4* b, float4* c, float4* d, long long n)
+{
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    float4 u = a[i], v = b[i];
+    float4 sum = make_float4(u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w);
+    c[i] = sum;
+    d[i] = sum;
 }
 
 // Eight halves of each array a thread.

@@ -292,6 +292,31 @@ CHECKS: Mapping[str, Check] = {
     "transformer:rope": _rope("rope_halves.cuh"),
     "transformer:rope_neighbours": _rope("rope_neighbours.cuh"),
     "transformer:gelu_bias_dropout": _gelu_bias_dropout(),
+    "norms:layer_norm": Check(
+        sources=("judge.cuh", "check_row_norms.cu"),
+        steps=(Step("check_layer_norm", ("x", "gamma", "beta", "y", "eps", "cols", *_BOUNDS), grid="rows"),),
+        explain=Step("explain_layer_norm", ("x", "gamma", "beta", "eps", "cols", *_FOUND), grid="1"),
+    ),
+    "norms:rms_norm": Check(
+        sources=("judge.cuh", "check_row_norms.cu"),
+        steps=(
+            Step("check_rms_norm", ("x", "residual", "weight", "h", "y", "eps", "rows", "cols", *_BOUNDS), grid="rows"),
+        ),
+        explain=Step("explain_rms_norm", ("x", "residual", "weight", "eps", "rows", "cols", *_FOUND), grid="1"),
+    ),
+    "norms:group_norm_nhwc": Check(
+        sources=("judge.cuh", "check_group_norm.cu"),
+        steps=(
+            Step(
+                "check_group_norm",
+                ("x", "gamma", "beta", "y", "eps", "pixels", "groups", "width", *_BOUNDS),
+                grid="samples*groups",
+            ),
+        ),
+        explain=Step(
+            "explain_group_norm", ("x", "gamma", "beta", "eps", "pixels", "groups", "width", *_FOUND), grid="1"
+        ),
+    ),
     "gemm:matmul": _matrix_product("matmul_half.cuh"),
     "gemm:matmul_f32": _matrix_product("matmul_float.cuh"),
     "gemm:matmul_i8": _matrix_product("matmul_int8.cuh"),
