@@ -1,8 +1,8 @@
 // flash_decoding: attention of one new token for each sequence. Its keys and values are split over the whole GPU.
 //
 // k and v hold, for each sequence and KV head, `tokens` rows of 128 halves, of which the first lengths[seq] count. Each
-// KV head serves `group` query heads, 1 to 8. A block takes one piece of one KV head's rows, for all of these heads: each
-// byte of k and v is read once. It leaves a maximum, a sum and 128 weighted sums for each head; combine() joins the pieces.
+// KV head serves `group` query heads, 1 to 8. A block takes a share of one KV head's rows, for all of these heads: each
+// byte of k and v is read once. It leaves a maximum, a sum and 128 weighted sums for each head; combine() joins the shares.
 
 #include <cuda_fp16.h>
 #include <math.h>
@@ -13,21 +13,15 @@
 #define WARPS 4            // in a block
 #define THREADS (32 * WARPS)
 #define PLACES 3           // blocks of an SM: 12 warps, each with 4 to 8 KiB in flight
-#define SHORTEST 256       // rows, the least that is worth a piece of its own
-#define PART (D + 4)       // floats that a piece leaves for each head: 128 sums, maximum, sum, and two to keep 16 bytes
-#define JOINING 8          // warps of a block of combine()
+#define ROUNDS 8           // times that the blocks fill all places of the GPU, or a little less: no round is nearly empty
+#define SHORTEST 256       // rows, the least that is worth a share of its own
+#define PART (D + 4)       // floats that a share leaves for each head: 128 sums, maximum, sum, and two to keep 16 bytes
+#define JOINING 4          // warps of a block of combine()
 
-// Pieces of each sequence: as many as give every SM 32 blocks, one after the other, so that none has to wait for long at
-// the end. There are fewer where the sequences are short.
-// scratch part: float[seqs * kv_heads * group * min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST)) * PART]
-// launch flash_decoding(q, k, v, lengths, part, kv_heads, group, tokens): grid=(min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST)), kv_heads, seqs) block=THREADS
-// launch combine(part, lengths, out, kv_heads * group, tokens, min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST))): grid=seqs * kv_heads * group block=32*JOINING
-
-// Rows in a piece: whole tiles.
-__device__ int piece_rows(int tokens, int pieces)
-{
-    return ((tokens + pieces - 1) / pieces + TILE - 1) / TILE * TILE;
-}
+// Shares of a sequence's KV head: max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST))).
+// scratch part: float[seqs * kv_heads * group * max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST))) * PART]
+// launch flash_decoding(q, k, v, lengths, part, kv_heads, group, tokens): grid=(max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST))), kv_heads, seqs) block=THREADS
+// launch combine(part, lengths, out, kv_heads * group, max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST)))): grid=seqs * kv_heads * group block=32*JOINING
 
 // sum += a · b for a of 16 × 16 halves, b of 16 × 8, sum of 16 × 8 floats. Lane 4g + t holds, of two neighbours each:
 // a0, a2: row g, columns 2t and 2t + 8; a1, a3: the same of row g + 8; b0, b1: column g, rows 2t and 2t + 8; sum[0], [1]:
@@ -42,11 +36,11 @@ __device__ void multiply(float (&sum)[4], unsigned a0, unsigned a1, unsigned a2,
 
 // A row is 16 chunks of 16 bytes. Lane 4g + t takes chunks t, t + 4, t + 8 and t + 12 of rows g and g + 8: eight loads,
 // each with 64 bytes of 8 rows. Past the end the last row stands in: what its score is does not matter.
-__device__ void load_keys(uint4 (&to)[2][4], const uint4* keys, int first, int end, int g, int t)
+__device__ void load_keys(uint4 (&to)[2][4], const uint4* keys, int first, int length, int g, int t)
 {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-        const uint4* row = keys + (size_t)min(first + 8 * r + g, end - 1) * (D / 8);
+        const uint4* row = keys + (size_t)min(first + 8 * r + g, length - 1) * (D / 8);
 #pragma unroll
         for (int c = 0; c < 4; ++c)
             to[r][c] = __ldcs(row + 4 * c + t);
@@ -57,11 +51,11 @@ __device__ void load_keys(uint4 (&to)[2][4], const uint4* keys, int first, int e
 __device__ int place(int i, int t) { return 2 * t + i % 2 + i / 2 * 8; }
 
 // Lane 4g + t takes chunks g and g + 8 of the four rows whose weights it has: 128 bytes of 4 rows with each load.
-__device__ void load_values(uint4 (&to)[4][2], const uint4* values, int first, int end, int g, int t)
+__device__ void load_values(uint4 (&to)[4][2], const uint4* values, int first, int length, int g, int t)
 {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const uint4* row = values + (size_t)min(first + place(i, t), end - 1) * (D / 8);
+        const uint4* row = values + (size_t)min(first + place(i, t), length - 1) * (D / 8);
 #pragma unroll
         for (int c = 0; c < 2; ++c)
             to[i][c] = __ldcs(row + 8 * c + g);
@@ -82,11 +76,14 @@ flash_decoding(const half* q, const half* k, const half* v, const int* lengths, 
     __shared__ float largest[WARPS][HEADS], total[WARPS][HEADS];
 
     int pair = blockIdx.z * kv_heads + blockIdx.y;  // a sequence and a KV head
-    int rows = piece_rows(tokens, gridDim.x);
-    int start = blockIdx.x * rows;
-    int end = min(start + rows, lengths[blockIdx.z]);
-    if (start >= end)
-        return;  // the whole block; combine() counts the pieces in the same way
+    int length = lengths[blockIdx.z];
+
+    // The shares' rows take turns, a tile for each warp: blocks that run at the same time read neighbouring memory, and
+    // shares of a sequence of any length are equally long.
+    int start = blockIdx.x * WARPS * TILE;
+    int step = gridDim.x * WARPS * TILE;
+    if (start >= length)
+        return;  // the whole block; combine() counts the shares in the same way
 
     int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const uint4* keys = reinterpret_cast<const uint4*>(k) + (size_t)pair * tokens * (D / 8);
@@ -106,12 +103,12 @@ flash_decoding(const half* q, const half* k, const half* v, const int* lengths, 
     float m = -INFINITY, l = 0.0f, o[8][4] = {};
     uint4 key[2][4], value[4][2];
     int first = start + warp * TILE;
-    if (first < end) {
-        load_keys(key, keys, first, end, g, t);
-        load_values(value, values, first, end, g, t);
+    if (first < length) {
+        load_keys(key, keys, first, length, g, t);
+        load_values(value, values, first, length, g, t);
     }
-    for (; first < end; first += WARPS * TILE) {
-        int next = first + WARPS * TILE;
+    for (; first < length; first += step) {
+        int next = first + step;
 
         // Scores of 8 heads and 2 × 8 rows; heads are rows 0 to 7 of a product, its rows 8 to 15 are empty.
         float s[2][4] = {};
@@ -124,14 +121,14 @@ flash_decoding(const half* q, const half* k, const half* v, const int* lengths, 
             }
 
         // The registers of the keys are free: the next ones are on their way while this tile's values are weighted.
-        if (next < end)
-            load_keys(key, keys, next, end, g, t);
+        if (next < length)
+            load_keys(key, keys, next, length, g, t);
 
         // Four scores of head g, to base 2: 1 / sqrt(128) · log2(e). A row past the end gets the weight 0.
         float p[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            p[i] = first + place(i, t) < end ? s[i / 2][i % 2] * (0.08838834764f * 1.44269504f) : -INFINITY;
+            p[i] = first + place(i, t) < length ? s[i / 2][i % 2] * (0.08838834764f * 1.44269504f) : -INFINITY;
         float high = fmaxf(fmaxf(p[0], p[1]), fmaxf(p[2], p[3]));
         high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, 1));
         high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, 2));
@@ -173,8 +170,8 @@ flash_decoding(const half* q, const half* k, const half* v, const int* lengths, 
                          __byte_perm(row[0][j], row[1][j], 0x5410), __byte_perm(row[0][j], row[1][j], 0x7632),
                          __byte_perm(row[2][j], row[3][j], 0x5410), __byte_perm(row[2][j], row[3][j], 0x7632), b0, b1);
         }
-        if (next < end)
-            load_values(value, values, next, end, g, t);
+        if (next < length)
+            load_values(value, values, next, length, g, t);
     }
 
     // What the warp has goes to shared memory. A warp without a tile has the maximum -infinity, and zeros.
@@ -194,7 +191,7 @@ flash_decoding(const half* q, const half* k, const half* v, const int* lengths, 
     // Barrier: each thread reads what all warps have written.
     __syncthreads();
 
-    // Warp 0 has the piece's first tile, so the piece's maximum is a number, and no difference is infinity - infinity.
+    // Warp 0 has the share's first tile, so the share's maximum is a number, and no difference is infinity - infinity.
     for (int i = threadIdx.x; i < group * D; i += THREADS) {
         int h = i / D, d = i % D;
         float high = -INFINITY, sum = 0.0f, all = 0.0f;
@@ -216,52 +213,52 @@ flash_decoding(const half* q, const half* k, const half* v, const int* lengths, 
     }
 }
 
-// One block for each sequence and query head: its warps share the pieces, a lane has four columns.
+// One block for each sequence and query head: its warps divide the shares among them, a lane has four columns.
 extern "C" __global__ void __launch_bounds__(32 * JOINING)
-combine(const float* part, const int* lengths, half* out, int heads, int tokens, int pieces)
+combine(const float* part, const int* lengths, half* out, int heads, int shares)
 {
     __shared__ float sums[JOINING][D];
-    __shared__ float totals[JOINING];
+    __shared__ float largest[JOINING], total[JOINING];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int rows = piece_rows(tokens, pieces);
-    int used = (lengths[blockIdx.x / heads] + rows - 1) / rows;  // the others have written nothing
-    const float* mine = part + (size_t)blockIdx.x * pieces * PART;
+    int length = lengths[blockIdx.x / heads];
+    int used = min((length + WARPS * TILE - 1) / (WARPS * TILE), shares);  // the others have written nothing
+    const float* mine = part + (size_t)blockIdx.x * shares * PART;
 
-    float high = -INFINITY;
-    for (int i = lane; i < used; i += 32)
-        high = fmaxf(high, mine[(size_t)i * PART + D]);
-#pragma unroll
-    for (int s = 16; s > 0; s /= 2)
-        high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, s));
-
+    // Share by share, as above tile by tile: no load waits for a maximum over all shares.
+    float m = -INFINITY, l = 0.0f;
     float4 sum = {};
-    float total = 0.0f;
 #pragma unroll 4
     for (int i = warp; i < used; i += JOINING) {
-        const float* piece = mine + (size_t)i * PART;
-        float4 x = *reinterpret_cast<const float4*>(piece + 4 * lane);
-        float fade = exp2f(piece[D] - high);
-        sum.x += fade * x.x;
-        sum.y += fade * x.y;
-        sum.z += fade * x.z;
-        sum.w += fade * x.w;
-        total += fade * piece[D + 1];
+        const float* share = mine + (size_t)i * PART;
+        float4 x = *reinterpret_cast<const float4*>(share + 4 * lane);
+        float larger = fmaxf(m, share[D]);
+        float fade = exp2f(m - larger), weight = exp2f(share[D] - larger);
+        m = larger;
+        l = fade * l + weight * share[D + 1];
+        sum.x = fade * sum.x + weight * x.x;
+        sum.y = fade * sum.y + weight * x.y;
+        sum.z = fade * sum.z + weight * x.z;
+        sum.w = fade * sum.w + weight * x.w;
     }
     *reinterpret_cast<float4*>(&sums[warp][4 * lane]) = sum;
-    if (lane == 0)
-        totals[warp] = total;
+    if (lane == 0) {
+        largest[warp] = m;
+        total[warp] = l;
+    }
 
-    // Barrier: the first 128 threads read what all warps have written.
+    // Barrier: each thread reads what all warps have written.
     __syncthreads();
 
-    if (threadIdx.x < D) {
-        float x = 0.0f, all = 0.0f;
-#pragma unroll
-        for (int w = 0; w < JOINING; ++w) {
-            x += sums[w][threadIdx.x];
-            all += totals[w];
-        }
-        // A sequence without tokens has no pieces; its result is zero, not 0 / 0.
-        out[(size_t)blockIdx.x * D + threadIdx.x] = __float2half(used > 0 ? x / all : 0.0f);
+    // A sequence without tokens has no share; its result is zero, not 0 / 0.
+    float high = largest[0], x = 0.0f, all = 0.0f;
+    for (int w = 0; w < min(JOINING, used); ++w)
+        high = fmaxf(high, largest[w]);
+    for (int w = 0; w < min(JOINING, used); ++w) {
+        float fade = exp2f(largest[w] - high);
+        x += fade * sums[w][threadIdx.x];
+        all += fade * total[w];
     }
+    out[(size_t)blockIdx.x * D + threadIdx.x] = __float2half(used > 0 ? x / all : 0.0f);
 }
+
+static_assert(32 * JOINING == D, "combine() has a thread for each column");

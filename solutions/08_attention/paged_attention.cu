@@ -12,21 +12,15 @@
 #define WARPS 4            // in a block
 #define THREADS (32 * WARPS)
 #define PLACES 3           // blocks of an SM: 12 warps, each with 4 to 8 KiB in flight
-#define SHORTEST 256       // rows, the least that is worth a piece of its own
-#define PART (D + 4)       // floats that a piece leaves for each head: 128 sums, maximum, sum, and two to keep 16 bytes
-#define JOINING 8          // warps of a block of combine()
+#define ROUNDS 8           // times that the blocks fill all places of the GPU, or a little less: no round is nearly empty
+#define SHORTEST 256       // rows, the least that is worth a share of its own
+#define PART (D + 4)       // floats that a share leaves for each head: 128 sums, maximum, sum, and two to keep 16 bytes
+#define JOINING 4          // warps of a block of combine()
 
-// Pieces of each sequence: as many as give every SM 32 blocks, one after the other, so that none has to wait for long at
-// the end. There are fewer where the sequences are short.
-// scratch part: float[seqs * kv_heads * group * min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST)) * PART]
-// launch paged_attention(q, k, v, table, lengths, part, kv_heads, group, tokens): grid=(min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST)), kv_heads, seqs) block=THREADS
-// launch combine(part, lengths, out, kv_heads * group, tokens, min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST))): grid=seqs * kv_heads * group block=32*JOINING
-
-// Rows in a piece: whole tiles.
-__device__ int piece_rows(int tokens, int pieces)
-{
-    return ((tokens + pieces - 1) / pieces + TILE - 1) / TILE * TILE;
-}
+// Shares of a sequence's KV head: max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST))).
+// scratch part: float[seqs * kv_heads * group * max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST))) * PART]
+// launch paged_attention(q, k, v, table, lengths, part, kv_heads, group, tokens): grid=(max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST))), kv_heads, seqs) block=THREADS
+// launch combine(part, lengths, out, kv_heads * group, max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST)))): grid=seqs * kv_heads * group block=32*JOINING
 
 // sum += a · b for a of 16 × 16 halves, b of 16 × 8, sum of 16 × 8 floats. Lane 4g + t holds, of two neighbours each:
 // a0, a2: row g, columns 2t and 2t + 8; a1, a3: the same of row g + 8; b0, b1: column g, rows 2t and 2t + 8; sum[0], [1]:
@@ -81,11 +75,14 @@ paged_attention(const half* q, const half* k, const half* v, const int* table, c
     __shared__ float largest[WARPS][HEADS], total[WARPS][HEADS];
 
     int pair = blockIdx.z * kv_heads + blockIdx.y;  // a sequence and a KV head
-    int rows = piece_rows(tokens, gridDim.x);
-    int start = blockIdx.x * rows;
-    int end = min(start + rows, lengths[blockIdx.z]);
-    if (start >= end)
-        return;  // the whole block; combine() counts the pieces in the same way
+    int length = lengths[blockIdx.z];
+
+    // The shares' rows take turns, a tile for each warp: blocks that run at the same time read neighbouring memory, and
+    // shares of a sequence of any length are equally long.
+    int start = blockIdx.x * WARPS * TILE;
+    int step = gridDim.x * WARPS * TILE;
+    if (start >= length)
+        return;  // the whole block; combine() counts the shares in the same way
 
     int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int* pages = table + (size_t)blockIdx.z * ((tokens + TILE - 1) / TILE);
@@ -111,17 +108,17 @@ paged_attention(const half* q, const half* k, const half* v, const int* table, c
     // Where a page lies is known only when its entry of the table has arrived. So entries are loaded a tile earlier than
     // what they point to: `page` is that of the tile whose loads come next.
     size_t page = 0;
-    if (first < end) {
+    if (first < length) {
         page = pages[first / TILE] * stride;
-        load_keys(key, keys + page, end - first, g, t);
-        load_values(value, values + page, end - first, g, t);
+        load_keys(key, keys + page, length - first, g, t);
+        load_values(value, values + page, length - first, g, t);
     }
-    int entry = first + WARPS * TILE < end ? pages[first / TILE + WARPS] : 0;
-    for (; first < end; first += WARPS * TILE) {
-        int next = first + WARPS * TILE;
+    int entry = first + step < length ? pages[(first + step) / TILE] : 0;
+    for (; first < length; first += step) {
+        int next = first + step;
         page = entry * stride;
-        if (next + WARPS * TILE < end)
-            entry = pages[next / TILE + WARPS];
+        if (next + step < length)
+            entry = pages[(next + step) / TILE];
 
         // Scores of 8 heads and 2 × 8 rows; heads are rows 0 to 7 of a product, its rows 8 to 15 are empty.
         float s[2][4] = {};
@@ -134,14 +131,14 @@ paged_attention(const half* q, const half* k, const half* v, const int* table, c
             }
 
         // The registers of the keys are free: the next ones are on their way while this tile's values are weighted.
-        if (next < end)
-            load_keys(key, keys + page, end - next, g, t);
+        if (next < length)
+            load_keys(key, keys + page, length - next, g, t);
 
         // Four scores of head g, to base 2: 1 / sqrt(128) · log2(e). A row past the end gets the weight 0.
         float p[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            p[i] = first + place(i, t) < end ? s[i / 2][i % 2] * (0.08838834764f * 1.44269504f) : -INFINITY;
+            p[i] = first + place(i, t) < length ? s[i / 2][i % 2] * (0.08838834764f * 1.44269504f) : -INFINITY;
         float high = fmaxf(fmaxf(p[0], p[1]), fmaxf(p[2], p[3]));
         high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, 1));
         high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, 2));
@@ -183,8 +180,8 @@ paged_attention(const half* q, const half* k, const half* v, const int* table, c
                          __byte_perm(row[0][j], row[1][j], 0x5410), __byte_perm(row[0][j], row[1][j], 0x7632),
                          __byte_perm(row[2][j], row[3][j], 0x5410), __byte_perm(row[2][j], row[3][j], 0x7632), b0, b1);
         }
-        if (next < end)
-            load_values(value, values + page, end - next, g, t);
+        if (next < length)
+            load_values(value, values + page, length - next, g, t);
     }
 
     // What the warp has goes to shared memory. A warp without a tile has the maximum -infinity, and zeros.
@@ -204,7 +201,7 @@ paged_attention(const half* q, const half* k, const half* v, const int* table, c
     // Barrier: each thread reads what all warps have written.
     __syncthreads();
 
-    // Warp 0 has the piece's first tile, so the piece's maximum is a number, and no difference is infinity - infinity.
+    // Warp 0 has the share's first tile, so the share's maximum is a number, and no difference is infinity - infinity.
     for (int i = threadIdx.x; i < group * D; i += THREADS) {
         int h = i / D, d = i % D;
         float high = -INFINITY, sum = 0.0f, all = 0.0f;
@@ -226,52 +223,52 @@ paged_attention(const half* q, const half* k, const half* v, const int* table, c
     }
 }
 
-// One block for each sequence and query head: its warps share the pieces, a lane has four columns.
+// One block for each sequence and query head: its warps divide the shares among them, a lane has four columns.
 extern "C" __global__ void __launch_bounds__(32 * JOINING)
-combine(const float* part, const int* lengths, half* out, int heads, int tokens, int pieces)
+combine(const float* part, const int* lengths, half* out, int heads, int shares)
 {
     __shared__ float sums[JOINING][D];
-    __shared__ float totals[JOINING];
+    __shared__ float largest[JOINING], total[JOINING];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int rows = piece_rows(tokens, pieces);
-    int used = (lengths[blockIdx.x / heads] + rows - 1) / rows;  // the others have written nothing
-    const float* mine = part + (size_t)blockIdx.x * pieces * PART;
+    int length = lengths[blockIdx.x / heads];
+    int used = min((length + WARPS * TILE - 1) / (WARPS * TILE), shares);  // the others have written nothing
+    const float* mine = part + (size_t)blockIdx.x * shares * PART;
 
-    float high = -INFINITY;
-    for (int i = lane; i < used; i += 32)
-        high = fmaxf(high, mine[(size_t)i * PART + D]);
-#pragma unroll
-    for (int s = 16; s > 0; s /= 2)
-        high = fmaxf(high, __shfl_xor_sync(0xffffffff, high, s));
-
+    // Share by share, as above tile by tile: no load waits for a maximum over all shares.
+    float m = -INFINITY, l = 0.0f;
     float4 sum = {};
-    float total = 0.0f;
 #pragma unroll 4
     for (int i = warp; i < used; i += JOINING) {
-        const float* piece = mine + (size_t)i * PART;
-        float4 x = *reinterpret_cast<const float4*>(piece + 4 * lane);
-        float fade = exp2f(piece[D] - high);
-        sum.x += fade * x.x;
-        sum.y += fade * x.y;
-        sum.z += fade * x.z;
-        sum.w += fade * x.w;
-        total += fade * piece[D + 1];
+        const float* share = mine + (size_t)i * PART;
+        float4 x = *reinterpret_cast<const float4*>(share + 4 * lane);
+        float larger = fmaxf(m, share[D]);
+        float fade = exp2f(m - larger), weight = exp2f(share[D] - larger);
+        m = larger;
+        l = fade * l + weight * share[D + 1];
+        sum.x = fade * sum.x + weight * x.x;
+        sum.y = fade * sum.y + weight * x.y;
+        sum.z = fade * sum.z + weight * x.z;
+        sum.w = fade * sum.w + weight * x.w;
     }
     *reinterpret_cast<float4*>(&sums[warp][4 * lane]) = sum;
-    if (lane == 0)
-        totals[warp] = total;
+    if (lane == 0) {
+        largest[warp] = m;
+        total[warp] = l;
+    }
 
-    // Barrier: the first 128 threads read what all warps have written.
+    // Barrier: each thread reads what all warps have written.
     __syncthreads();
 
-    if (threadIdx.x < D) {
-        float x = 0.0f, all = 0.0f;
-#pragma unroll
-        for (int w = 0; w < JOINING; ++w) {
-            x += sums[w][threadIdx.x];
-            all += totals[w];
-        }
-        // A sequence without tokens has no pieces; its result is zero, not 0 / 0.
-        out[(size_t)blockIdx.x * D + threadIdx.x] = __float2half(used > 0 ? x / all : 0.0f);
+    // A sequence without tokens has no share; its result is zero, not 0 / 0.
+    float high = largest[0], x = 0.0f, all = 0.0f;
+    for (int w = 0; w < min(JOINING, used); ++w)
+        high = fmaxf(high, largest[w]);
+    for (int w = 0; w < min(JOINING, used); ++w) {
+        float fade = exp2f(largest[w] - high);
+        x += fade * sums[w][threadIdx.x];
+        all += fade * total[w];
     }
+    out[(size_t)blockIdx.x * D + threadIdx.x] = __float2half(used > 0 ? x / all : 0.0f);
 }
+
+static_assert(32 * JOINING == D, "combine() has a thread for each column");

@@ -1,7 +1,7 @@
 from grader import AlsoTimed, Array, Exercise, Expect, Target, Tolerance, Values, Work
 
 NORMAL = Values(low=-4.0, high=4.0, shape="normal")
-# Scores of about ±100: without the maximum subtracted they overflow, and in fp16 they lose 0.03 each. Pieces have
+# Scores of about ±100: without the maximum subtracted they overflow, and in fp16 they lose 0.03 each. Shares have
 # maxima far from each other.
 STEEP = Values(low=-10.0, high=10.0)
 # Products of a query and a key of these are near -280, so that a maximum that begins with 0 makes all weights 0.
@@ -55,8 +55,8 @@ EXERCISE = Exercise(
         note="a prediction, until it is measured",
     ),
     technique=(
-        # Keys and values are 16 sectors of 32 bytes for each token and KV head. Queries, and what the pieces leave for
-        # the second launch, are a tenth of that in 16 pieces. A block for each query head reads them four times.
+        # Keys and values are 16 sectors of 32 bytes for each token and KV head. Queries, and what the blocks leave for
+        # the second launch, are a twentieth of that with 8 of them. A block for each query head reads them four times.
         Expect(
             "global_load_sectors",
             at_most=20,
@@ -72,7 +72,7 @@ EXERCISE = Exercise(
             per="seqs*kv_heads",
             why="The tokens of a sequence are not divided among blocks: with few sequences most of the GPU has nothing "
             "to do.",
-            hint="a grid with a further dimension, the pieces of a sequence; each leaves its maximum, its sum and its "
+            hint="a grid with a further dimension, the shares of a sequence; each leaves its maximum, its sum and its "
             "128 sums in a scratch array, and a second launch joins them",
         ),
     ),

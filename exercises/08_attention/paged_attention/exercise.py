@@ -76,7 +76,7 @@ EXERCISE = Exercise(
             per="seqs*kv_heads",
             why="The tokens of a sequence are not divided among blocks: with few sequences most of the GPU has nothing "
             "to do.",
-            hint="as in flash_decoding: a piece of the sequence for each block, and a second launch that joins them",
+            hint="as in flash_decoding: a share of the tokens for each block, and a second launch that joins them",
         ),
     ),
     tolerance=Tolerance(relative=1.5e-3, absolute=1e-3),

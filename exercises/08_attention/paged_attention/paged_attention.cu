@@ -12,21 +12,15 @@
 #define WARPS 4            // in a block
 #define THREADS (32 * WARPS)
 #define PLACES 3           // blocks of an SM: 12 warps, each with 4 to 8 KiB in flight
-#define SHORTEST 256       // rows, the least that is worth a piece of its own
-#define PART (D + 4)       // floats that a piece leaves for each head: 128 sums, maximum, sum, and two to keep 16 bytes
-#define JOINING 8          // warps of a block of combine()
+#define ROUNDS 8           // times that the blocks fill all places of the GPU, or a little less: no round is nearly empty
+#define SHORTEST 256       // rows, the least that is worth a share of its own
+#define PART (D + 4)       // floats that a share leaves for each head: 128 sums, maximum, sum, and two to keep 16 bytes
+#define JOINING 4          // warps of a block of combine()
 
-// Pieces of each sequence: as many as give every SM 32 blocks, one after the other, so that none has to wait for long at
-// the end. There are fewer where the sequences are short.
-// scratch part: float[seqs * kv_heads * group * min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST)) * PART]
-// launch paged_attention(q, k, v, table, lengths, part, kv_heads, group, tokens): grid=(min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST)), kv_heads, seqs) block=THREADS
-// launch combine(part, lengths, out, kv_heads * group, tokens, min(cdiv(32 * sm_count, seqs * kv_heads), cdiv(tokens, SHORTEST))): grid=seqs * kv_heads * group block=32*JOINING
-
-// Rows in a piece: whole tiles.
-__device__ int piece_rows(int tokens, int pieces)
-{
-    return ((tokens + pieces - 1) / pieces + TILE - 1) / TILE * TILE;
-}
+// Shares of a sequence's KV head: max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST))).
+// scratch part: float[seqs * kv_heads * group * max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST))) * PART]
+// launch paged_attention(q, k, v, table, lengths, part, kv_heads, group, tokens): grid=(max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST))), kv_heads, seqs) block=THREADS
+// launch combine(part, lengths, out, kv_heads * group, max(1, min(ROUNDS * PLACES * sm_count / (seqs * kv_heads), cdiv(tokens, SHORTEST)))): grid=seqs * kv_heads * group block=32*JOINING
 
 // sum += a · b for a of 16 × 16 halves, b of 16 × 8, sum of 16 × 8 floats. Lane 4g + t holds, of two neighbours each:
 // a0, a2: row g, columns 2t and 2t + 8; a1, a3: the same of row g + 8; b0, b1: column g, rows 2t and 2t + 8; sum[0], [1]:
@@ -56,32 +50,36 @@ paged_attention(const half* q, const half* k, const half* v, const int* table, c
     __shared__ float largest[WARPS][HEADS], total[WARPS][HEADS];
 
     int pair = blockIdx.z * kv_heads + blockIdx.y;  // a sequence and a KV head
-    int rows = piece_rows(tokens, gridDim.x);
-    int start = blockIdx.x * rows;
-    int end = min(start + rows, lengths[blockIdx.z]);
-    if (start >= end)
-        return;  // the whole block; combine() counts the pieces in the same way
+    int length = lengths[blockIdx.z];
+
+    // The shares' rows take turns, a tile for each warp: blocks that run at the same time read neighbouring memory, and
+    // shares of a sequence of any length are equally long.
+    int start = blockIdx.x * WARPS * TILE;
+    int step = gridDim.x * WARPS * TILE;
+    if (start >= length)
+        return;  // the whole block; combine() counts the shares in the same way
 
     int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     // YOUR CODE: where a page lies: entry of the table · size of a page, in 64 bits
-    // YOUR CODE: the scores of this piece for all query heads of the KV head; a lane and load take 16 bytes of a key
+    // YOUR CODE: the scores of this share for all query heads of the KV head; a lane and load take 16 bytes of a key
     // YOUR CODE: for each head a maximum, a sum and 128 weighted sums, scaled down by every larger maximum
     // YOUR CODE: join what the warps have; head h of the pair goes to `part`, at the row
     // YOUR CODE: ((size_t)pair * group + h) * gridDim.x + blockIdx.x
 }
 
-// One block for each sequence and query head: its warps share the pieces, a lane has four columns.
+// One block for each sequence and query head: its warps divide the shares among them, a lane has four columns.
 extern "C" __global__ void __launch_bounds__(32 * JOINING)
-combine(const float* part, const int* lengths, half* out, int heads, int tokens, int pieces)
+combine(const float* part, const int* lengths, half* out, int heads, int shares)
 {
     __shared__ float sums[JOINING][D];
-    __shared__ float totals[JOINING];
+    __shared__ float largest[JOINING], total[JOINING];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    int rows = piece_rows(tokens, pieces);
-    int used = (lengths[blockIdx.x / heads] + rows - 1) / rows;  // the others have written nothing
-    const float* mine = part + (size_t)blockIdx.x * pieces * PART;
+    int length = lengths[blockIdx.x / heads];
+    int used = min((length + WARPS * TILE - 1) / (WARPS * TILE), shares);  // the others have written nothing
+    const float* mine = part + (size_t)blockIdx.x * shares * PART;
 
-    // YOUR CODE: the largest maximum of the pieces
-    // YOUR CODE: the pieces' sums, each times exp2f(its maximum - the largest one), added up
+    // YOUR CODE: the largest maximum of the shares; their sums, each times exp2f(its maximum - the largest one), added up
     // YOUR CODE: out is their quotient, or 0 where the sequence has no token
 }
+
+static_assert(32 * JOINING == D, "combine() has a thread for each column");
