@@ -15,6 +15,7 @@ EXERCISE = Exercise(
     minutes=45,
     after=("softmax_v1", "reduce_v9", "sgemm_v2"),
     paths=("attention",),
+    page="attention",
     arrays=(
         Array("Q", "float32", "heads*n_q*d", values=ORDINARY, unusual=(STEEP, ORDINARY)),
         Array("K", "float32", "heads*n_k*d", values=ORDINARY, unusual=(STEEP, DOMINANT)),

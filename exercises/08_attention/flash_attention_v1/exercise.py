@@ -15,6 +15,7 @@ EXERCISE = Exercise(
     minutes=120,
     after=("attention_naive", "softmax_v2", "sgemm_v3"),
     paths=("attention",),
+    page="attention",
     arrays=(
         Array("Q", "float32", "heads*n_q*d", values=ORDINARY, unusual=(STEEP, ORDINARY)),
         Array("K", "float32", "heads*n_k*d", values=ORDINARY, unusual=(STEEP, DOMINANT)),

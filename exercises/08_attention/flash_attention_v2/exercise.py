@@ -15,6 +15,7 @@ EXERCISE = Exercise(
     minutes=180,
     after=("flash_attention_v1", "hgemm_mma"),
     paths=("attention",),
+    page="attention",
     headers=("tensor_core.cuh",),
     arrays=(
         Array("Q", "float16", "heads*n_q*d", values=ORDINARY, unusual=(STEEP, ORDINARY)),
