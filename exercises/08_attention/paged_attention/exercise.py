@@ -41,7 +41,7 @@ EXERCISE = Exercise(
         "pool": (1, 100, 1),
         "far": (1, 1, 1),
     },
-    simulated={"seqs": 1, "kv_heads": 2, "group": 4, "tokens": 2048, "spread": 1, "pool": 200, "far": 1},
+    simulated={"seqs": 1, "kv_heads": 2, "group": 4, "tokens": 4096, "spread": 1, "pool": 400, "far": 1},
     large=Large(
         {"seqs": 2, "kv_heads": 8, "group": 1, "tokens": 600, "spread": 1, "pool": 1_600_003, "far": 1_600_003},
         period={"pool": 31},
