@@ -4,17 +4,18 @@
 // A slice is a few pixels of one sample, with all of their channels. Even blocks measure slices, in order. Odd blocks
 // normalise slices in the same order, LAG samples later: what they read was read a moment ago, and is still in the L2.
 
-#define AIM 320  // threads of a block: as many pixels side by side as fit
-#define DEEP 8   // pixels of a thread
-#define LAG 2    // samples between measuring and normalising
+#define AIM 320   // threads of a block: as many pixels side by side as fit
+#define DEEP 8    // pixels of a thread that are in flight together
+#define ROUNDS 2  // of so many pixels: a block pays for its barriers and its fence once
+#define LAG 4     // samples between measuring and normalising
 
 // Sums of x and of x² for each group, of each slice; mean and scale for each group, of each sample; of each sample the
 // number of slices that are measured, and one more when its results are there.
-// scratch sums: double[2 * samples * groups * cdiv(pixels, DEEP * (4 * AIM / (groups * width)))]
+// scratch sums: double[2 * samples * groups * cdiv(pixels, ROUNDS * DEEP * (4 * AIM / (groups * width)))]
 // scratch results: float[2 * samples * groups]
 // scratch done: int[samples]
 // zero done
-// launch groupnorm_nhwc(x, gamma, beta, y, sums, results, done, samples, pixels, groups, width, eps): grid=2 * (samples + LAG) * cdiv(pixels, DEEP * (4 * AIM / (groups * width))) block=(groups * width / 4, 4 * AIM / (groups * width)) shared=8 * groups * width * (4 * AIM / (groups * width)) + 16 * groups * width
+// launch groupnorm_nhwc(x, gamma, beta, y, sums, results, done, samples, pixels, groups, width, eps): grid=2 * (samples + LAG) * cdiv(pixels, ROUNDS * DEEP * (4 * AIM / (groups * width))) block=(groups * width / 4, 4 * AIM / (groups * width)) shared=8 * groups * width * (4 * AIM / (groups * width)) + 16 * groups * width
 
 __device__ float4 operator+(float4 u, float4 v) { return {u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w}; }
 __device__ float4 operator-(float4 u, float4 v) { return {u.x - v.x, u.y - v.y, u.z - v.z, u.w - v.w}; }
@@ -50,7 +51,7 @@ __device__ void combine(const double2* sums, float2* results, double2* shared, i
     }
 }
 
-extern "C" __global__ void __launch_bounds__(AIM, 4)
+extern "C" __global__ void __launch_bounds__(AIM, 3)
 groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4* y, double2* sums, float2* results,
                int* done, int samples, int pixels, int groups, int width, float eps)
 {
@@ -60,7 +61,7 @@ groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4*
     int quads = blockDim.x;
     int rows = blockDim.y;
     int t = threadIdx.y * quads + quad;
-    int slices = (pixels + DEEP * rows - 1) / (DEEP * rows);
+    int slices = (pixels + ROUNDS * DEEP * rows - 1) / (ROUNDS * DEEP * rows);
 
     // Measuring blocks and normalising ones take turns, so that both are at work at any time.
     bool late = blockIdx.x % 2;
@@ -68,17 +69,21 @@ groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4*
     if (index < 0 || index >= samples * slices)
         return;
     int sample = index / slices;
-    int first = index % slices * DEEP * rows;
-    int count = min(DEEP * rows, pixels - first);
+    int first = index % slices * ROUNDS * DEEP * rows;
+    int count = min(ROUNDS * DEEP * rows, pixels - first);
     size_t start = ((size_t)sample * pixels + first) * quads + quad;
 
-    // All loads first, so that they are in flight together, also while the block waits. Neighbouring lanes have
-    // neighbouring channels, whatever groups these belong to.
-    float4 v[DEEP] = {};
+    // All loads of a round first, so that they are in flight together; those of the first one also while the block waits.
+    // Neighbouring lanes have neighbouring channels, whatever groups these belong to.
+    float4 v[DEEP];
+    auto load = [&](int from) {
 #pragma unroll
-    for (int k = 0; k < DEEP; ++k)
-        if (int p = k * rows + threadIdx.y; p < count)
-            v[k] = x[start + (size_t)p * quads];
+        for (int k = 0; k < DEEP; ++k) {
+            int p = from + k * rows + threadIdx.y;
+            v[k] = p < count ? x[start + (size_t)p * quads] : float4{};
+        }
+    };
+    load(0);
 
     if (late) {
         // Blocks begin in ascending order: all that this one waits for have begun before, and wait for nobody.
@@ -98,26 +103,44 @@ groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4*
         float4 mean = {r0.x, r1.x, r2.x, r3.x};
         float4 scale = gamma[quad] * float4{r0.y, r1.y, r2.y, r3.y};
         float4 shift = beta[quad];
+        for (int from = 0; from < count; from += DEEP * rows) {
+            if (from)
+                load(from);
 #pragma unroll
-        for (int k = 0; k < DEEP; ++k)
-            if (int p = k * rows + threadIdx.y; p < count)
-                y[start + (size_t)p * quads] = (v[k] - mean) * scale + shift;
+            for (int k = 0; k < DEEP; ++k)
+                if (int p = from + k * rows + threadIdx.y; p < count)
+                    y[start + (size_t)p * quads] = (v[k] - mean) * scale + shift;
+        }
         return;
     }
 
-    // Each channel by itself: the mean of the thread's pixels, then the squares around it.
+    // Each channel by itself: of each round the mean of the thread's pixels, then the squares around it.
     float2* of_channels = reinterpret_cast<float2*>(space + 4 * quads);
-    int n = (count - (int)threadIdx.y + rows - 1) / rows;
     float4 mean = {};
     float4 squares = {};
+    int n = 0;
+    for (int from = 0; from < count; from += DEEP * rows) {
+        if (from)
+            load(from);
+        int more = min(DEEP, (count - from - (int)threadIdx.y + rows - 1) / rows);
+        if (more <= 0)
+            break;
+        float4 m = {};
 #pragma unroll
-    for (int k = 0; k < DEEP; ++k)
-        mean = mean + v[k];
-    mean = mean * (1.0f / max(n, 1));
+        for (int k = 0; k < DEEP; ++k)
+            m = m + v[k];
+        m = m * (1.0f / more);
+        // Chan's formula combines the round with those before it: the distance of the two means counts, too.
+        float4 d = m - mean;
+        float part = (float)more / (n + more);
+        squares = squares + d * d * (n * part);
 #pragma unroll
-    for (int k = 0; k < DEEP; ++k)
-        if (k < n)
-            squares = squares + (v[k] - mean) * (v[k] - mean);
+        for (int k = 0; k < DEEP; ++k)
+            if (k < more)
+                squares = squares + (v[k] - m) * (v[k] - m);
+        mean = mean + d * part;
+        n += more;
+    }
     of_channels[4 * t] = {mean.x, squares.x};
     of_channels[4 * t + 1] = {mean.y, squares.y};
     of_channels[4 * t + 2] = {mean.z, squares.z};
