@@ -3,13 +3,11 @@
 // A thread has a row, because then nothing has to be exchanged to select. But a warp loads 32 rows with its lanes side by
 // side, into shared memory: lanes that each read their own row from global memory would touch 32 lines in each request.
 
-// While it selects, the next 32 rows are on their way: so memory is busy all the time, with twelve warps in a multiprocessor.
-
-// launch softmax_topk(logits, weights, experts, rows): grid=min(cdiv(rows, 32 * WARPS), 6 * sm_count) block=32*WARPS
+// launch softmax_topk(logits, weights, experts, rows): grid=cdiv(rows, 32 * WARPS) block=32*WARPS
 
 #include <cuda_pipeline.h>
 
-#define WARPS 2
+#define WARPS 4
 #define EXPERTS 64
 #define TOP 8
 #define PITCH (EXPERTS + 4) // floats of a row in shared memory: 16-byte loads of 8 lanes are in 32 different banks
@@ -57,108 +55,96 @@ __device__ void merge(float (&top)[TOP], const float (&v)[TOP])
 
 extern "C" __global__ void softmax_topk(const float* logits, float* weights, int* experts, int rows)
 {
-    __shared__ float tiles[WARPS][2][32 * PITCH];
+    __shared__ float tiles[WARPS][32 * PITCH];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int step = gridDim.x * WARPS * 32;
     int first = (blockIdx.x * WARPS + warp) * 32;
+    if (first >= rows)
+        return;
+    int here = min(32, rows - first);
+    float* tile = tiles[warp];
 
     // 16 lanes load a row of 64 floats: a request has two rows. All 16 requests of a lane are in flight, without registers.
-    auto fetch = [&](int first, float* tile) {
-        const float* source = logits + (size_t)first * EXPERTS;
-#pragma unroll 4
-        for (int i = 0; i < 16; ++i) {
-            int row = 2 * i + lane / 16, column = 4 * (lane % 16);
-            if (first + row < rows)
-                __pipeline_memcpy_async(tile + row * PITCH + column, source + row * EXPERTS + column, 16);
-        }
-        __pipeline_commit();
-    };
-    int which = 0;
-    if (first < rows)
-        fetch(first, tiles[warp][0]);
+    const float* source = logits + (size_t)first * EXPERTS;
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        int row = 2 * i + lane / 16, column = 4 * (lane % 16);
+        if (row < here)
+            __pipeline_memcpy_async(tile + row * PITCH + column, source + row * EXPERTS + column, 16);
+    }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncwarp();  // the other lanes' pieces of this lane's row are there, too
 
-    for (; first < rows; first += step, which ^= 1) {
-        int here = min(32, rows - first);
-        float* tile = tiles[warp][which];
-        if (first + step < rows)
-            fetch(first + step, tiles[warp][which ^ 1]);
-        else
-            __pipeline_commit();  // an empty one: the wait counts groups of copies
-        __pipeline_wait_prior(1);
-        __syncwarp();  // the other lanes' pieces of this lane's row are there, too
-
-        float* mine = tile + lane * PITCH;
-        if (lane < here) {
-            // Values alone first: a comparison with places would be five instructions, not two.
-            float top[TOP], v[TOP];
-            load(top, mine);
-            sort(top);
+    float* mine = tile + lane * PITCH;
+    if (lane < here) {
+        // Values alone first: a comparison with places would be five instructions, not two.
+        float top[TOP], v[TOP];
+        load(top, mine);
+        sort(top);
 #pragma unroll 1
-            for (int c = TOP; c < EXPERTS; c += TOP) {
-                load(v, mine + c);
-                sort(v);
-                merge(top, v);
-            }
+        for (int c = TOP; c < EXPERTS; c += TOP) {
+            load(v, mine + c);
+            sort(v);
+            merge(top, v);
+        }
 
-            // Whatever reaches the eighth value is chosen: eight experts, or more if some are equal to it.
-            unsigned long long chosen = 0;
+        // Whatever reaches the eighth value is chosen: eight experts, or more if some are equal to it.
+        unsigned long long chosen = 0;
 #pragma unroll 2
-            for (int c = 0; c < EXPERTS; c += TOP) {
-                unsigned eight = 0;
-                load(v, mine + c);
+        for (int c = 0; c < EXPERTS; c += TOP) {
+            unsigned eight = 0;
+            load(v, mine + c);
 #pragma unroll
-                for (int j = 0; j < TOP; ++j)
-                    if (v[j] >= top[TOP - 1])
-                        eight |= 1u << j;
-                chosen |= (unsigned long long)eight << c;
-            }
+            for (int j = 0; j < TOP; ++j)
+                if (v[j] >= top[TOP - 1])
+                    eight |= 1u << j;
+            chosen |= (unsigned long long)eight << c;
+        }
 
-            // From the lowest place upwards: an expert's rank is the number of values above its own, and of equal ones before.
-            unsigned long long places = 0;  // a byte for each rank
-            unsigned taken = 0;
-            while (chosen) {
-                int place = __ffsll(chosen) - 1;
-                chosen &= chosen - 1;
-                float x = mine[place];
-                int rank = 0;
+        // From the lowest place upwards: an expert's rank is the number of values above its own, and of equal ones before.
+        unsigned long long places = 0;  // a byte for each rank
+        unsigned taken = 0;
+        while (chosen) {
+            int place = __ffsll(chosen) - 1;
+            chosen &= chosen - 1;
+            float x = mine[place];
+            int rank = 0;
 #pragma unroll
-                for (int j = 0; j < TOP; ++j)
-                    rank += top[j] > x;
-                while (taken >> rank & 1)
-                    ++rank;
-                if (rank < TOP) {
-                    taken |= 1u << rank;
-                    places |= (unsigned long long)place << 8 * rank;
-                }
-            }
-
-            // The softmax of the chosen ones: what the others would add to the sum cancels when the weights are normalised.
-            float sum = 0.0f;
-#pragma unroll
-            for (int j = 0; j < TOP; ++j) {
-                v[j] = __expf(top[j] - top[0]);
-                sum += v[j];
-            }
-            float share = 1.0f / sum;
-
-            // The row is not needed any more: its place takes the results, which the warp then stores side by side.
-#pragma unroll
-            for (int j = 0; j < TOP; ++j) {
-                mine[j] = v[j] * share;
-                mine[TOP + j] = __int_as_float(places >> 8 * j & 255);
+            for (int j = 0; j < TOP; ++j)
+                rank += top[j] > x;
+            while (taken >> rank & 1)
+                ++rank;
+            if (rank < TOP) {
+                taken |= 1u << rank;
+                places |= (unsigned long long)place << 8 * rank;
             }
         }
-        __syncwarp();  // all rows' results are there
+
+        // The softmax of the chosen ones: what the others would add to the sum cancels when the weights are normalised.
+        float sum = 0.0f;
+#pragma unroll
+        for (int j = 0; j < TOP; ++j) {
+            v[j] = __expf(top[j] - top[0]);
+            sum += v[j];
+        }
+        float share = 1.0f / sum;
+
+        // The row is not needed any more: its place takes the results, which the warp then stores side by side.
+#pragma unroll
+        for (int j = 0; j < TOP; ++j) {
+            mine[j] = v[j] * share;
+            mine[TOP + j] = __int_as_float(places >> 8 * j & 255);
+        }
+    }
+    __syncwarp();  // all rows' results are there
 
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            int row = 16 * i + lane / 2, column = 4 * (lane % 2);
-            if (row < here) {
-                size_t at = (size_t)(first + row) * TOP + column;
-                *reinterpret_cast<float4*>(weights + at) = *reinterpret_cast<float4*>(tile + row * PITCH + column);
-                *reinterpret_cast<int4*>(experts + at) = *reinterpret_cast<int4*>(tile + row * PITCH + TOP + column);
-            }
+    for (int i = 0; i < 2; ++i) {
+        int row = 16 * i + lane / 2, column = 4 * (lane % 2);
+        if (row < here) {
+            size_t at = (size_t)(first + row) * TOP + column;
+            *reinterpret_cast<float4*>(weights + at) = *reinterpret_cast<float4*>(tile + row * PITCH + column);
+            *reinterpret_cast<int4*>(experts + at) = *reinterpret_cast<int4*>(tile + row * PITCH + TOP + column);
         }
-        __syncwarp();  // all have read the results, which the rows after the next ones replace
     }
 }

@@ -3,13 +3,11 @@
 // A thread has a row, because then nothing has to be exchanged to select. But a warp loads 32 rows with its lanes side by
 // side, into shared memory: lanes that each read their own row from global memory would touch 32 lines in each request.
 
-// While it selects, the next 32 rows are on their way: so memory is busy all the time, with twelve warps in a multiprocessor.
-
-// launch softmax_topk(logits, weights, experts, rows): grid=min(cdiv(rows, 32 * WARPS), 6 * sm_count) block=32*WARPS
+// launch softmax_topk(logits, weights, experts, rows): grid=cdiv(rows, 32 * WARPS) block=32*WARPS
 
 #include <cuda_pipeline.h>
 
-#define WARPS 2
+#define WARPS 4
 #define EXPERTS 64
 #define TOP 8
 #define PITCH (EXPERTS + 4) // floats of a row in shared memory: 16-byte loads of 8 lanes are in 32 different banks
@@ -42,50 +40,35 @@ __device__ void sort(float (&v)[TOP])
 
 extern "C" __global__ void softmax_topk(const float* logits, float* weights, int* experts, int rows)
 {
-    __shared__ float tiles[WARPS][2][32 * PITCH];
+    __shared__ float tiles[WARPS][32 * PITCH];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int step = gridDim.x * WARPS * 32;
     int first = (blockIdx.x * WARPS + warp) * 32;
+    if (first >= rows)
+        return;
+    int here = min(32, rows - first);
+    float* tile = tiles[warp];
 
-    auto fetch = [&](int first, float* tile) {
-        // YOUR CODE: the warp's 32 rows, or those that are there, to the tile, with the lanes side by side; all copies in flight
-        __pipeline_commit();
-    };
-    int which = 0;
-    if (first < rows)
-        fetch(first, tiles[warp][0]);
+    // YOUR CODE: the warp's rows from global memory to the tile, with the lanes side by side
 
-    for (; first < rows; first += step, which ^= 1) {
-        int here = min(32, rows - first);
-        float* tile = tiles[warp][which];
-        if (first + step < rows)
-            fetch(first + step, tiles[warp][which ^ 1]);
-        else
-            __pipeline_commit();  // an empty one: the wait counts groups of copies
-        __pipeline_wait_prior(1);
-        __syncwarp();  // the other lanes' pieces of this lane's row are there, too
+    float* mine = tile + lane * PITCH;
+    if (lane < here) {
+        // YOUR CODE: the row's eight largest logits in descending order, equal ones by place; their places; their softmax
 
-        float* mine = tile + lane * PITCH;
-        if (lane < here) {
-            // YOUR CODE: the row's eight largest logits in descending order, equal ones by place; their places; their softmax
-
-            // The row is not needed any more: its place takes the results, which the warp then stores side by side.
+        // The row is not needed any more: its place takes the results, which the warp then stores side by side.
 #pragma unroll
-            for (int j = 0; j < TOP; ++j) {
-                // YOUR CODE: the weight of rank j to mine[j], its place (an int) to mine[TOP + j]
-            }
+        for (int j = 0; j < TOP; ++j) {
+            // YOUR CODE: the weight of rank j to mine[j], its place (an int) to mine[TOP + j]
         }
-        __syncwarp();  // all rows' results are there
+    }
+    __syncwarp();  // all rows' results are there
 
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            int row = 16 * i + lane / 2, column = 4 * (lane % 2);
-            if (row < here) {
-                size_t at = (size_t)(first + row) * TOP + column;
-                *reinterpret_cast<float4*>(weights + at) = *reinterpret_cast<float4*>(tile + row * PITCH + column);
-                *reinterpret_cast<int4*>(experts + at) = *reinterpret_cast<int4*>(tile + row * PITCH + TOP + column);
-            }
+    for (int i = 0; i < 2; ++i) {
+        int row = 16 * i + lane / 2, column = 4 * (lane % 2);
+        if (row < here) {
+            size_t at = (size_t)(first + row) * TOP + column;
+            *reinterpret_cast<float4*>(weights + at) = *reinterpret_cast<float4*>(tile + row * PITCH + column);
+            *reinterpret_cast<int4*>(experts + at) = *reinterpret_cast<int4*>(tile + row * PITCH + TOP + column);
         }
-        __syncwarp();  // all have read the results, which the rows after the next ones replace
     }
 }
