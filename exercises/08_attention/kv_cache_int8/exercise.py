@@ -36,7 +36,7 @@ EXERCISE = Exercise(
         of="ceiling",
         fraction=0.87,
         ceiling="narrow_16_to_8",
-        note="a prediction, 5 % below what the solution has to reach; not yet measured",
+        note="5 % below what the solution has to reach; it had 0.969 in two runs",
     ),
     technique=(
         # Two bytes of K once; a second pass over the tile makes 4.
