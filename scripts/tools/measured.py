@@ -176,6 +176,15 @@ def _of_ceiling(row: BenchRow) -> list[str]:
     return [name, NOTHING, rate_in_words(found.ceiling, found.unit), fraction_in_words(part), "1"]
 
 
+OF_PYTORCH = {
+    "_compiled": "`torch.compile`",
+    "_flash": "FlashAttention-2",
+    "_cudnn": "cuDNN",
+    "_efficient": "memory-efficient attention",
+}
+"""Which of PyTorch's ways a baseline takes, by the end of its name."""
+
+
 def library_name(name: str) -> str:
     """What people know a library's call as."""
     if name in LIBRARIES:
@@ -183,5 +192,5 @@ def library_name(name: str) -> str:
     if name == "stub" or name.startswith("wrong/"):
         return "the stub" if name == "stub" else f"`{Path(name).stem}`"
     if name.startswith("pytorch:"):
-        return "PyTorch, `torch.compile`" if name.endswith("_compiled") else "PyTorch"
+        return next((f"PyTorch, {how}" for end, how in OF_PYTORCH.items() if name.endswith(end)), "PyTorch")
     return "CUB, through CuPy" if name == "reduction:sum" else "CuPy"
