@@ -40,7 +40,7 @@ EXERCISE = Exercise(
         unit="fp32",
         fraction=0.44,
         ceiling="fma_f32",
-        note="a prediction: a trial reached 0.468",
+        note="until it is calibrated: the solution reached 0.467",
     ),
     technique=(
         # The scores, written once, are n_k / d more: 3 at the simulated size.
