@@ -57,7 +57,7 @@ EXERCISE = Exercise(
         fraction=0.87,
         reach=0.90,
         ceiling="read_f32x4",
-        note="a prediction, until it is measured",
+        note="the pages cost it 2 % beside flash_decoding in the same run: docs/results/h200-neural.md",
     ),
     technique=(
         # As in flash_decoding; the table is a sector for each page, at most a few.
