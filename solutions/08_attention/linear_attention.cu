@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(128) linear_attention(const half* Q
         wait_for_copies();
         __syncthreads();  // all threads' copies and all four parts of S are in place
 
-        // What earlier chunks give: q · S. (Loops that are not unrolled leave registers for a fourth block.)
+        // What earlier chunks give: q · S. (Loops that are not unrolled keep the code a third as long.)
         float out[8][4] = {};
 #pragma unroll 1
         for (int i = 0; i < D; i += 16) {

@@ -33,9 +33,9 @@ EXERCISE = Exercise(
     work=Work(bytes="8*heads*n*64", flops="4*heads*n*64*64"),
     target=Target(
         unit="bandwidth",
-        fraction=0.5,
+        fraction=0.62,
         ceiling="copy_f32x4",
-        note="a prediction, until it is measured",
+        note="5 % below what the solution reached on an H200; with all loops unrolled an earlier trial reached more",
     ),
     technique=(
         # Each of three arrays once. Without the state, the keys and values of all earlier chunks are loaded again: at
