@@ -46,7 +46,7 @@ EXERCISE = Exercise(
         fraction=0.81,
         ceiling="copy_f32x4",
         reach=0.83,  # 0.93 of the ceiling
-        note="a prediction until it is calibrated; a bench reached 0.822, 0.921 of the ceiling: 1 % below what it has to",
+        note="a prediction until it is calibrated; a bench reached 0.822, 1 % below what it has to",
     ),
     technique=(
         # x is 4 bytes, and a bias for each element would be 4 more: 8. Stored and loaded again, one more 4 each.
