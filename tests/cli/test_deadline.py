@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.paths import PACKAGE
 
@@ -19,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process's threads have used"),
     pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed"),
 ]
-SOLUTION = (PACKAGE.parent / "solutions/01_basics/vector_add.cu").read_text()
+SOLUTION = Path(str(load_catalog().find("vector_add").solution)).read_text()
 
 
 def graded(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from grader.counters import IN_CODE
 from tests.simt.kernels import body, run
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "counters.md"
@@ -40,8 +41,8 @@ x[t] = 1.0f / (v + c0 + c1 + q + kept[q & 7]) * 1.1;
 """A kernel that does everything which a counter counts."""
 
 
-SHAPE = {"threads", "shared_memory_bytes", "registers", "spill_bytes", "occupancy", "grid_growth"}
-"""Counters of the launch itself, which the stages add."""
+SHAPE = {"threads", "shared_memory_bytes", "registers", "spill_bytes", "occupancy", "grid_growth", *IN_CODE}
+"""Counters of the launch itself and of the code, which the stages add."""
 
 
 def of_kernels() -> str:
