@@ -14,17 +14,17 @@ import pytest
 
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
-from grader.paths import PACKAGE
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process's threads have used"),
     pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed"),
 ]
+CLONE = Path(__file__).resolve().parents[2]  # has the tests; with a wheel installed, the package is not below it
 SOLUTION = Path(str(load_catalog().find("vector_add").solution)).read_text()
 
 
 def graded(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent), "WARPGRADE_DATA": str(folder / "data")}
+    environment = os.environ | {"PYTHONPATH": str(CLONE), "WARPGRADE_DATA": str(folder / "data")}
     return subprocess.run(
         [sys.executable, "-m", "tests.cli.slow_reader", *words, "--backend", "sim"],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=240,
@@ -61,7 +61,7 @@ def test_a_reader_that_hangs_or_dies_is_an_error_that_says_what_where_and_what_n
 def test_the_files_before_and_after_it_are_graded_as_usual_and_recorded_once(tmp_path: Path) -> None:
     course = tmp_path / "vector_add.cu", tmp_path / "saxpy_grid_stride.cu"
     course[0].write_text(f"// HANG\n{SOLUTION}")
-    course[1].write_text((PACKAGE.parent / "solutions/01_basics/saxpy_grid_stride.cu").read_text())
+    course[1].write_text(Path(str(load_catalog().find("saxpy_grid_stride").solution)).read_text())
     ended = graded(tmp_path, "saxpy_grid_stride", "vector_add", "saxpy_grid_stride")
     assert ended.returncode == 5
     reports = [line.split()[1:3] for line in ended.stdout.splitlines() if line.startswith(("✔", "✘"))]
@@ -73,7 +73,7 @@ def test_the_files_before_and_after_it_are_graded_as_usual_and_recorded_once(tmp
 def test_ctrl_c_ends_a_command_whose_reader_hangs(tmp_path: Path) -> None:
     """The reader keeps Python's lock: no handler of its own process could run."""
     written(tmp_path, "HANG")
-    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent), "SLOW_READER_SAYS": "1"}
+    environment = os.environ | {"PYTHONPATH": str(CLONE), "SLOW_READER_SAYS": "1"}
     words = [sys.executable, "-m", "tests.cli.slow_reader", "vector_add", "--file", "HANG.cu", "--no-record"]
     with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as one:
         assert one.stdout is not None

@@ -131,7 +131,7 @@ def test_without_a_name_the_paths_are_listed_with_their_sentences(run):
     assert "`grade list --path` explains them." in " ".join(run("list")[1].split())
 
 
-@pytest.mark.parametrize("words", [["show", "attention"], ["host"]])
+@pytest.mark.parametrize("words", [["show", "interview"], ["host"]])
 def test_a_path_that_is_taken_for_an_exercise_is_answered_with_its_list(run, words):
     code, _, err = run(*words)
     assert code == 2
