@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from grader.exercise import (
         AlsoTimed,
         Array,
+        BugLine,
         Exercise,
         Expect,
         Large,
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AlsoTimed",
     "Array",
+    "BugLine",
     "Exercise",
     "Expect",
     "Large",

@@ -183,6 +183,17 @@ class Expect:
 
 
 @dataclass(frozen=True)
+class BugLine:
+    """A comment that is graded: `// bug: LINE`, the line of the stub, as handed out, where its bug is.
+
+    ``lines`` are the lines that count, each by a text that no other line of the stub has; a pair is all lines from its
+    first text to its second. The stub has the line `// bug: ?`, and the solution a right answer.
+    """
+
+    lines: tuple[str | tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Tolerance:
     """For real cases ``|got − expected| ≤ absolute + relative·|expected| + chain_factor·eps(dtype)·√chain·scale``.
 
@@ -253,6 +264,7 @@ class Exercise:
     page: str = ""  # a page about several exercises of its chapter that are no ladder, "softmax" for softmax.md
     requires: str = "sm_70"  # the minimum compute capability
     host: bool = False  # a host exercise: NAME_host.py belongs to the .cu
+    answers: tuple[BugLine, ...] = ()  # comments of the file that are graded with the technique
     headers: tuple[str, ...] = ()  # given code: files NAME.cuh of its folder, or its chapter's, that a .cu may include
     gpus: int = 1  # the minimum number of GPUs of a host exercise; the size ``gpus`` is the actual number
     points: tuple[int, int, int] = (60, 20, 20)  # correct, technique, fast

@@ -247,6 +247,16 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class AnswerResult:
+    """A comment that was graded: ``given`` is its text, at most 40 characters, in this ``line`` of the file."""
+
+    key: str  # "bug"
+    given: str
+    line: int
+    right: bool
+
+
+@dataclass(frozen=True)
 class Verdict:
     exercise: str
     backend: str  # "sim" | "gpu" | "sim+gpu"
@@ -271,6 +281,7 @@ class Verdict:
     host_counters: Mapping[str, float] = field(default_factory=dict)  # counters of the host file, from the stand-in
     failing: CaseResult | None = None  # the case of the first finding
     predictions: tuple[Prediction, ...] = ()
+    answers: tuple[AnswerResult, ...] = ()
 
     @property
     def passed(self) -> bool:

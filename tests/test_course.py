@@ -70,9 +70,10 @@ def test_an_untouched_stub_is_told_that_it_is_the_stub(one: CourseExercise, cour
     verdict = course.grader.gradings[one.stub].result()
     assert verdict.exit_code == 1
     assert verdict.next_step.startswith("This is still the untouched stub")
-    assert {found.severity for found in verdict.diagnostics} == {"error"}  # no notes of unused variables
+    may_be = {"warning"} if one.exercise.answers else set()  # where the bug is one that a warning reports
+    assert {found.severity for found in verdict.diagnostics} - may_be == {"error"}  # no notes of unused variables
     asks = "where it says YOUR CODE" if one.exercise.host else "write the kernel"
-    works = verdict.verdict in ("technique", "slow")
+    works = verdict.verdict in ("technique", "slow") or one.exercise.answers
     assert (f"do what `grade show {one.name}` asks" if works else asks) in verdict.next_step
 
 

@@ -143,6 +143,8 @@ def source_problems(entry: CourseExercise) -> Iterator[Problem]:
     """Yield the problems of the stub and the host file, compared with the solution."""
     if not entry.stub.is_file():
         yield Problem(entry.stub.name, "the stub is missing")
+    elif entry.exercise.answers:
+        yield from answer_problems(entry)
     elif entry.solution is not None and not (entry.exercise.host and _given(entry.stub, entry.solution)):
         yield from pair_problems(entry.stub, entry.solution)
     for path in sorted(entry.folder.glob("*.cuh")):
@@ -160,6 +162,17 @@ def source_problems(entry: CourseExercise) -> Iterator[Problem]:
             _given(entry.stub, entry.solution) or not _given(entry.host_file, entry.solution_host_file)
         ):
             yield from pair_problems(entry.host_file, entry.solution_host_file)
+
+
+def answer_problems(entry: CourseExercise) -> Iterator[Problem]:
+    """Yield the problems of a stub with a bug: it is not the solution minus lines, and has the places that count."""
+    from grader.grading.answers import faults
+
+    stub = _read(entry.stub)
+    yield from (Problem(entry.stub.name, message) for message in faults(entry.exercise.answers, stub))
+    solution = _read(entry.solution) if entry.solution is not None else ""
+    if MARKER not in stub or MARKER in solution:
+        yield Problem(entry.stub.name, f"the stub has a `{MARKER}`, and the solution has none")
 
 
 def _given(stub: Path, solution: Path | None) -> bool:
@@ -326,7 +339,7 @@ def _reports(entry: CourseExercise, rows: list[list[str]]) -> Iterator[str]:
         word = (re.findall(r"`(\w+)`", row[0]) or [row[0]])[0]
         if word not in VERDICTS:
             yield f"{word!r} is not a verdict word"
-        elif word == "technique" and not entry.graded.technique:
+        elif word == "technique" and not (entry.graded.technique or entry.exercise.answers):
             yield "it explains the verdict `technique`, which this exercise does not give"
         elif word == "slow" and entry.exercise.target is None:
             yield "it explains the verdict `slow`, which this exercise does not give"

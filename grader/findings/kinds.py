@@ -101,6 +101,7 @@ _ROWS = (
     _error("print_limit", "limit", "`printf` writes too much"),
     _error("launch_limit", "limit", "a launch that is too large: for the simulator, or as a cooperative one for a GPU"),
     _error("launch", "invalid", "a launch that the GPU refuses"),
+    _error("answer", "technique", "a comment that is graded, `// bug: LINE`, is missing or not right"),
     _host("outside", "unsupported", "a part of CuPy that the [stand-in](standin.md) does not have"),
     _warning("uninitialised_read", "uninitialised memory is read; `wrong` if an output depends on it"),
     _warning("unused_read", "uninitialised memory is read, and no output depends on it"),
@@ -130,6 +131,10 @@ _ROWS = (
     Kind(
         "unassembled", "the program could not be assembled here: limits that only ptxas knows were not checked",
         severity="note", says_place=False,
+    ),
+    _note(
+        "bug_found", "`// bug: LINE` is right, and the kernel still fails",
+        "wrong", "race", "out_of_bounds", "crash", "timeout",
     ),
     Kind("parameter_type", "a kernel declares `double*` for an array of floats", severity="note"),
     Kind("passes", "a pass has another number of blocks than its `by` leaves elements", severity="note"),

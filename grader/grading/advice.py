@@ -167,7 +167,7 @@ def _untouched(request: Request, word: str) -> str:
         where = f"open {files}"
     grading = SAVE if request.watched else f"run `{_command(request)}`"
     untouched = f"This is still the untouched stub: {where} and"
-    if word in ("technique", "slow"):  # a stub that works: the statement says what to add
+    if word in ("technique", "slow") or request.exercise.answers:  # a stub that works: the statement says what to add
         return f"{untouched} do what `grade show {name}` asks; then {grading}."
     task = "write what is missing where it says YOUR CODE" if request.exercise.host else "write the kernel"
     return f"{untouched} {task}; then {grading}. `grade show {name}` explains the task."

@@ -203,7 +203,7 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
     word, stages = judge.settle(found)
     if word == "error":
         stages = judge.cut_short(request, "runs", word, next(stage.detail for stage in found if stage.word == "error"))
-    diagnostics = judge.ordered(found, reports, word)
+    diagnostics = [*judge.ordered(found, reports, word), *judge.beside_a_failure(request, word)]
     shown = judge.with_source(diagnostics, compiled.program, request.submission.host_file, request.submission.texts)
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
@@ -220,6 +220,7 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
         launches=judge.counted_launches(reports),
         timeline=judge.timeline(word, reports, verdict.failing_case),
         host_counters=judge.host_counters(reports),
+        answers=tuple(one.result for one in judge.answers_of(request) if one.result is not None),
         measured=speeds[0].measured if speeds else None,
         printed=printed,
         printed_case=printed_case,

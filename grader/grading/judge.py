@@ -16,7 +16,7 @@ from grader.counters import HOST_COUNTERS
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
 from grader.findings.kinds import kind_of, word_of_kind
 from grader.findings.record import Finding
-from grader.grading import technique
+from grader.grading import answers, technique
 from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.records import BackendReport, CaseOutcome, Request, SourceTexts, StageOutcome
@@ -76,9 +76,9 @@ def ungraded(request: Request) -> Mapping[str, str]:
     """The stages that cannot be graded for this exercise on this machine, each with the reason."""
     exercise, services = request.exercise, request.services
     reasons = {}
-    if not exercise.technique:
+    if not exercise.technique and not exercise.answers:
         reasons["technique"] = "this exercise asks for no particular technique"
-    elif services.simulator is None and not any(map(technique.is_in_code, exercise.technique)):
+    elif services.simulator is None and not (exercise.answers or any(map(technique.is_in_code, exercise.technique))):
         reasons["technique"] = "only the simulator counts, and it did not run"
     if exercise.target is None or exercise.timed is None:
         reasons["fast"] = "this exercise is not timed"
@@ -101,7 +101,7 @@ def judge_stages(
         _first_failure("compiles", reports) or StageOutcome("compiles", "passed", detail=compiled),
         _first_failure("runs", reports) or StageOutcome("runs", "passed", detail=_counted(reports)),
         correct(reports),
-        left_out.get("technique") or technique_outcome(request, reports, code),
+        left_out.get("technique") or with_answers(technique_outcome(request, reports, code), request),
         left_out.get("fast") or fast(reports),
     )
 
@@ -193,6 +193,23 @@ def technique_outcome(
         return StageOutcome("technique", "failed", "technique", found[0].message, found)
     words = (technique.graded(one, launches, exercise.simulated, host) for one in strictest)
     return StageOutcome("technique", "passed", detail="; ".join(words))
+
+
+def with_answers(outcome: StageOutcome, request: Request) -> StageOutcome:
+    """The outcome of ``technique``, or the first comment that is not right where the counters are."""
+    found = tuple(in_words(one.finding, Seen()) for one in answers_of(request) if one.finding is not None)
+    if outcome.status != "passed" or not found:
+        return outcome
+    return StageOutcome("technique", "failed", "technique", found[0].message, found)
+
+
+def answers_of(request: Request) -> tuple[answers.Judged, ...]:
+    """The comments that the exercise asks for, in the file as it was when grading began."""
+    path, stub = request.submission.path, request.submission.stub
+    if not request.exercise.answers or stub is None:
+        return ()
+    text = request.submission.texts.shown(path)
+    return answers.judged(request.exercise.answers, text, _NOTHING_READ.shown(stub), path.name)
 
 
 def _by_the_code(request: Request, launches: Sequence[LaunchRecord]) -> StageOutcome:
@@ -351,6 +368,12 @@ def printed(outcomes: Sequence[CaseOutcome], failing: CaseResult | None) -> tupl
     printing = [outcome for outcome in outcomes if outcome.printed]
     printing.sort(key=lambda outcome: outcome.result != failing)  # stable: smaller cases stay first
     return (printing[0].printed, printing[0].result) if printing else ("", None)
+
+
+def beside_a_failure(request: Request, word: str) -> tuple[Diagnostic, ...]:
+    """The note that the bug's line is right, for a kernel that fails."""
+    note = answers.found_note(answers_of(request), request.submission.path.name)
+    return (in_words(note, Seen()),) if note and word in (kind_of(note.kind).beside or ()) else ()
 
 
 def ordered(found: Sequence[StageOutcome], reports: Sequence[BackendReport], word: str) -> list[Diagnostic]:

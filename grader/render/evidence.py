@@ -182,6 +182,12 @@ def prediction_rows(verdict: Verdict) -> list[Row]:
     return [("predicted", prediction_words(prediction)) for prediction in verdict.predictions]
 
 
+def answer_rows(verdict: Verdict) -> list[Row]:
+    """Return a row for each graded comment: ``// bug: 31, right``."""
+    how = {True: "right", False: "not right"}
+    return [(f"// {one.key}:", f"{one.given} (line {one.line}): {how[one.right]}") for one in verdict.answers]
+
+
 def prediction_words(prediction: Prediction) -> str:
     """``sectors_per_request = 8, counted 4: your prediction is 2 times the count``."""
     per = f" per {prediction.per}" if prediction.per else ""

@@ -24,6 +24,7 @@ from grader.render.evidence import (
     SYMBOLS,
     QuotedFiles,
     alike,
+    answer_rows,
     base,
     columns_of,
     evidence_rows,
@@ -161,7 +162,7 @@ def section(graded: GradedPage, name: str, level: str, number: str) -> dict[str,
         if measured and measured.roof and not brief
         else None,
         "speed": [row for row in speed_rows(measured) if row[0]] if measured else [],
-        "predictions": prediction_rows(verdict),
+        "predictions": [*answer_rows(verdict), *prediction_rows(verdict)],
         "timeline": timeline,
         "host": [  # counters of the host file: name, value, meaning
             (counter, amount(counter, counters[counter]), known.explained)

@@ -23,6 +23,7 @@ from grader.render.evidence import (
     SYMBOLS,
     QuotedFiles,
     alike,
+    answer_rows,
     base,
     columns_of,
     evidence_rows,
@@ -200,6 +201,7 @@ def _numbers(verdict: Verdict, width: int) -> Iterator[RenderableType]:
     rows = [("right", words)] if (words := right_words(verdict)) else []
     rows += [("graded", words)] if verdict.passed and (words := graded_words(verdict)) else []
     rows += host_rows(verdict) if right_answer else []
+    rows += answer_rows(verdict) if right_answer else []
     rows += prediction_rows(verdict)
     if rows:
         yield ""

@@ -153,3 +153,24 @@ def test_a_thread_has_as_many_numbers_as_its_launch_has_axes() -> None:
     )
     assert sentence(finding).startswith("thread 2 of block 3 reads")
     assert sentence(replace(finding, axes=(2, 3))).startswith("thread (2, 0) of block (3, 0, 0) reads")
+
+
+ANSWERS: Mapping[str, Mapping[str, Any]] = {
+    "missing": {},
+    "unreadable": {},
+    "several": {"count": 2},
+    "outside": {"named": 99, "length": 61},
+    "elsewhere": {"named": 12},
+}
+
+
+def test_answer_in_a_comment_says_what_is_wrong_with_it() -> None:
+    shown = [sentence(Finding("answer", cause, facts=facts)) for cause, facts in ANSWERS.items()]
+    assert "\n".join([*shown, sentence(Finding("bug_found"))]) == snapshot("""\
+the kernel is right, but the file does not say where the bug was: it has no answer `// bug: LINE`
+the kernel is right, but the answer after `// bug:` is not one line number
+the kernel is right, but 2 comments `// bug: LINE` name different lines
+the kernel is right, but `// bug: 99` names a line that the stub does not have: it has 1 to 61
+the kernel is right, but the stub's bug is not in its line 12
+`// bug:` names the right line, but the kernel still fails: what stands there now does not mend it\
+""")

@@ -831,4 +831,25 @@ outputs.the_same_at_every_size
 outputs.launch_a_kernel
     run() launched no kernel: the host computed the answer by itself
     → let a kernel compute it, not NumPy
+
+outputs.one_number
+    the kernel is right, but the answer after `// bug:` is not one line number
+    → leave one comment `// bug: LINE` with one number, the line where the wrong thing is done or the missing
+      one should stand
+
+outputs.numbers_of_the_stub
+    the kernel is right, but `// bug: 99` names a line that the stub does not have: it has 1 to 61
+    → count in the stub as you got it, not in your file, which has other lines by now: in another folder, `grade
+      start` copies the stub again
+
+outputs.what_the_change_replaced
+    the kernel is right, but the stub's bug is not in its line 12
+    → which line of the stub does the wrong thing, or beside which one is something missing? Compare your change
+      with the stub, and count the stub's lines. A line that only suffers from the bug, because it reads a wrong
+      value or waits in vain, is not its place
+
+outputs.name_the_line
+    the kernel is right, but the file does not say where the bug was: it has no answer `// bug: LINE`
+    → write the line's number in the comment `// bug: ?` of your file: the line of the stub as you got it where
+      the wrong thing is done, or beside which the missing one should stand
 """)

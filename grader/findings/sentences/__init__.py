@@ -22,7 +22,7 @@ _OF_KERNELS: Mapping[str, Callable[[Words], str]] = {
     )
 }  # fmt: skip
 _OTHERS: Mapping[str, Callable[[Finding], str]] = {
-    **{says.__name__: says for says in (outputs.wrong, outputs.technique, outputs.passes)},
+    **{says.__name__: says for says in (outputs.wrong, outputs.answer, outputs.technique, outputs.passes)},
     **hostfile.SENTENCES,
 }
 _PLAIN: Mapping[str, str] = faults.PLAIN | hostfile.PLAIN | outputs.PLAIN

@@ -8,7 +8,23 @@ from typing import Any
 from grader.findings.record import Finding
 
 PLAIN = {
+    "bug_found": "`// bug:` names the right line, but the kernel still fails: what stands there now does not mend it",
     "parameter_type": "{found.kernel} declares {facts[declared]}, but {facts[holds]}: probably this is the cause",
+}
+
+
+def answer(found: Finding) -> str:
+    """A comment that is graded: `// bug: LINE`."""
+    return _ANSWERS[found.cause].format(**found.facts)
+
+
+_ANSWERS: Mapping[str, str] = {
+    "missing": "the kernel is right, but the file does not say where the bug was: it has no answer `// bug: LINE`",
+    "unreadable": "the kernel is right, but the answer after `// bug:` is not one line number",
+    "several": "the kernel is right, but {count} comments `// bug: LINE` name different lines",
+    "outside": "the kernel is right, but `// bug: {named}` names a line that the stub does not have: it has 1 to "
+    "{length}",
+    "elsewhere": "the kernel is right, but the stub's bug is not in its line {named}",
 }
 
 

@@ -217,3 +217,22 @@ table(
      "the kernel or its launch line works in another way at this size: use the technique at every size"),
     ("launch_a_kernel", "technique", "no_kernel", finding("technique", "no_kernel"), _BY_HOST),
 )  # fmt: skip
+
+
+_HERE = "the line of the stub as you got it where the wrong thing is done, or beside which the missing one should stand"
+
+table(
+    "outputs",
+    ("one_number", "answer", "unreadable several", finding("answer", "unreadable"),
+     "leave one comment `// bug: LINE` with one number, the line where the wrong thing is done or the missing one "
+     "should stand"),
+    ("numbers_of_the_stub", "answer", "outside", finding("answer", "outside", facts={"named": 99, "length": 61}),
+     "count in the stub as you got it, not in your file, which has other lines by now: in another folder, `grade "
+     "start` copies the stub again"),
+    ("what_the_change_replaced", "answer", "elsewhere", finding("answer", "elsewhere", facts={"named": 12}),
+     "which line of the stub does the wrong thing, or beside which one is something missing? Compare your change with "
+     "the stub, and count the stub's lines. A line that only suffers from the bug, because it reads a wrong value or "
+     "waits in vain, is not its place"),
+    ("name_the_line", "answer", "missing", finding("answer", "missing"),
+     f"write the line's number in the comment `// bug: ?` of your file: {_HERE}"),
+)  # fmt: skip
