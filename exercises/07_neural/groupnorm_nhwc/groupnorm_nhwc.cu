@@ -4,63 +4,44 @@
 // A slice is a few pixels of one sample, with all of their channels. Even blocks measure slices, in order. Odd blocks
 // normalise slices in the same order, LAG samples later: what they read was read a moment ago, and is still in the L2.
 
-#define AIM 320   // threads of a block: as many pixels side by side as fit
-#define DEEP 8    // pixels of a thread that are in flight together
-#define ROUNDS 2  // of so many pixels: a block pays for its barriers and its fence once
-#define LAG 4     // samples between measuring and normalising
+#include <cuda_pipeline_primitives.h>
 
-// Sums of x and of x² for each group, of each slice; mean and scale for each group, of each sample; of each sample the
-// number of slices that are measured, and one more when its results are there.
-// scratch sums: double[2 * samples * groups * cdiv(pixels, ROUNDS * DEEP * (4 * AIM / (groups * width)))]
-// scratch results: float[2 * samples * groups]
+#define AIM 320  // threads of a block: as many pixels side by side as fit
+#define DEEP 14  // pixels of a thread, in flight together: 3 blocks on a multiprocessor have 210 KB in flight
+#define LAG 4    // samples between measuring and normalising
+
+// Sum of x and sum of x² for each group, of each sample; the number of slices that are measured, of each sample.
+// scratch sums: double[2 * samples * groups]
 // scratch done: int[samples]
+// zero sums
 // zero done
-// launch groupnorm_nhwc(x, gamma, beta, y, sums, results, done, samples, pixels, groups, width, eps): grid=2 * (samples + LAG) * cdiv(pixels, ROUNDS * DEEP * (4 * AIM / (groups * width))) block=(groups * width / 4, 4 * AIM / (groups * width)) shared=8 * groups * width * (4 * AIM / (groups * width)) + 16 * groups * width
+// launch groupnorm_nhwc(x, gamma, beta, y, sums, done, samples, pixels, groups, width, eps): grid=2 * (samples + LAG) * cdiv(pixels, DEEP * (4 * AIM / (groups * width))) block=(groups * width / 4, 4 * AIM / (groups * width)) shared=4 * DEEP * groups * width * (4 * AIM / (groups * width))
 
 __device__ float4 operator+(float4 u, float4 v) { return {u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w}; }
 __device__ float4 operator-(float4 u, float4 v) { return {u.x - v.x, u.y - v.y, u.z - v.z, u.w - v.w}; }
 __device__ float4 operator*(float4 u, float4 v) { return {u.x * v.x, u.y * v.y, u.z * v.z, u.w * v.w}; }
 __device__ float4 operator*(float4 v, float s) { return {v.x * s, v.y * s, v.z * s, v.w * s}; }
-__device__ double2 operator+(double2 u, double2 v) { return {u.x + v.x, u.y + v.y}; }
 
-
-// Mean and scale of a sample's groups from the sums of all of its slices. All threads of one block call it.
-__device__ void combine(const double2* sums, float2* results, double2* shared, int slices, int groups, double count,
-                        float eps)
+// Mean and scale of a group from the sums of all of its slices.
+__device__ float2 finish(const double* sums, int g, double share, float eps)
 {
-    int t = threadIdx.y * blockDim.x + threadIdx.x;
-    int threads = blockDim.x * blockDim.y;
-    int parts = max(1, threads / groups);  // shares of the slices, added up side by side
-
-    for (int i = t; i < parts * groups; i += threads) {
-        double2 sum = {};
-#pragma unroll 2
-        for (int s = i / groups; s < slices; s += parts)
-            sum = sum + __ldcg(sums + s * groups + i % groups);
-        shared[i] = sum;
-    }
-    __syncthreads();  // all shares are there
-    for (int g = t; g < groups; g += threads) {
-        double2 sum = {};
-        for (int p = 0; p < parts; ++p)
-            sum = sum + shared[p * groups + g];
-        // The difference of two nearly equal numbers if the mean is large: as doubles they have enough digits.
-        double mean = sum.x / count;
-        double variance = sum.y / count - mean * mean;
-        results[g] = {(float)mean, rsqrtf((float)variance + eps)};
-    }
+    // The difference of two nearly equal numbers if the mean is large: as doubles they have enough digits.
+    double mean = __ldcg(sums + 2 * g) * share;
+    double variance = __ldcg(sums + 2 * g + 1) * share - mean * mean;
+    return {(float)mean, rsqrtf((float)variance + eps)};
 }
 
 extern "C" __global__ void __launch_bounds__(AIM, 3)
-groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4* y, double2* sums, float2* results,
-               int* done, int samples, int pixels, int groups, int width, float eps)
+groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4* y, double* sums, int* done, int samples,
+               int pixels, int groups, int width, float eps)
 {
-    extern __shared__ double2 space[];
-    int quad = threadIdx.x;  // of channels, the same in all pixels of a thread
+    extern __shared__ float4 tile[];  // of each thread DEEP pixels, which no other thread touches
+    int quad = threadIdx.x;           // of channels, the same in all pixels of a thread
     int quads = blockDim.x;
     int rows = blockDim.y;
+    int threads = quads * rows;
     int t = threadIdx.y * quads + quad;
-    int slices = (pixels + ROUNDS * DEEP * rows - 1) / (ROUNDS * DEEP * rows);
+    int slices = (pixels + DEEP * rows - 1) / (DEEP * rows);
 
     // Measuring blocks and normalising ones take turns, so that both are at work at any time.
     bool late = blockIdx.x % 2;
@@ -68,50 +49,39 @@ groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4*
     if (index < 0 || index >= samples * slices)
         return;
     int sample = index / slices;
-    int first = index % slices * ROUNDS * DEEP * rows;
-    int count = min(ROUNDS * DEEP * rows, pixels - first);
-    size_t start = ((size_t)sample * pixels + first) * quads + quad;
+    int first = index % slices * DEEP * rows;
+    int count = min(DEEP * rows, pixels - first);
+    int mine = (count - (int)threadIdx.y + rows - 1) / rows;
+    size_t start = ((size_t)sample * pixels + first) * quads + t;
+    sums += (size_t)sample * 2 * groups;
 
-    // All loads of a round first, so that they are in flight together; those of the first one also while the block waits.
+    // Copies need no registers, so all pixels of a thread are in flight together, also while the block waits below.
     // Neighbouring lanes have neighbouring channels, whatever groups these belong to.
-    float4 v[DEEP];
-    auto load = [&](int from) {
-#pragma unroll
-        for (int k = 0; k < DEEP; ++k) {
-            int p = from + k * rows + threadIdx.y;
-            v[k] = p < count ? x[start + (size_t)p * quads] : float4{};
-        }
-    };
-    load(0);
+#pragma unroll 1
+    for (int k = 0; k < mine; ++k)
+        __pipeline_memcpy_async(tile + k * threads + t, x + start + (size_t)k * threads, 16);
+    __pipeline_commit();
 
     if (late) {
-        // YOUR CODE: wait until the results of the sample are there. Who looks, and who may go on?
+        // YOUR CODE: wait until all slices of the sample are measured. Who looks, and who may go on?
 
-        const float2* of_groups = results + (size_t)sample * groups;
-        int c = 4 * quad;
-        float2 r0 = __ldcg(of_groups + c / width);
-        float2 r1 = __ldcg(of_groups + (c + 1) / width);
-        float2 r2 = __ldcg(of_groups + (c + 2) / width);
-        float2 r3 = __ldcg(of_groups + (c + 3) / width);
-        float4 mean = {r0.x, r1.x, r2.x, r3.x};
-        float4 scale = gamma[quad] * float4{r0.y, r1.y, r2.y, r3.y};
-        float4 shift = beta[quad];
-        for (int from = 0; from < count; from += DEEP * rows) {
-            if (from)
-                load(from);
+        double share = 1.0 / ((double)pixels * width);
+        float2 of_channel[4];
 #pragma unroll
-            for (int k = 0; k < DEEP; ++k)
-                if (int p = from + k * rows + threadIdx.y; p < count)
-                    y[start + (size_t)p * quads] = (v[k] - mean) * scale + shift;
-        }
+        for (int i = 0; i < 4; ++i)
+            of_channel[i] = finish(sums, (4 * quad + i) / width, share, eps);
+        float4 mean = {of_channel[0].x, of_channel[1].x, of_channel[2].x, of_channel[3].x};
+        float4 scale = gamma[quad] * float4{of_channel[0].y, of_channel[1].y, of_channel[2].y, of_channel[3].y};
+        float4 shift = beta[quad];
+        __pipeline_wait_prior(0);  // each thread reads only what it has copied itself: no barrier
+#pragma unroll 1
+        for (int k = 0; k < mine; ++k)
+            y[start + (size_t)k * threads] = (tile[k * threads + t] - mean) * scale + shift;
         return;
     }
 
-    // YOUR CODE: sums of x and of x² for each group of this slice, as doubles, to of_slices[index % slices * groups + g].
-    // YOUR CODE: shared memory has room for a float2 of each channel of each row, and for a double2 of each channel.
-    double2* of_slices = sums + (size_t)sample * slices * groups;
-
-    // YOUR CODE: count the slice; only the block that is the last of its sample goes on.
-    // YOUR CODE: when it has combined the sums, it says that the results are there.
-    combine(of_slices, results + (size_t)sample * groups, space, slices, groups, (double)pixels * width, eps);
+    __pipeline_wait_prior(0);
+    // YOUR CODE: each channel by itself, the mean of the thread's pixels, then the squares around it.
+    // YOUR CODE: sum of x and of x² for each group, as doubles, added to sums[2 * g] and sums[2 * g + 1].
+    // YOUR CODE: count the slice.
 }
