@@ -479,6 +479,31 @@ def _heads(arrays: Arrays, numbers: Numbers) -> list[Any]:
     return [tensor.view(shape) for tensor in _tensors(arrays, "Q", "K", "V")]
 
 
+def weighted_line(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.nn.functional.conv1d`` of one channel; it allocates its result."""
+    import torch
+
+    x, weights = _tensors(arrays, "x", "weights")
+    line, window = x.view(1, 1, -1), weights.view(1, 1, -1)
+    return _eager(lambda x, weights: torch.nn.functional.conv1d(x, weights, padding=8), line, window)
+
+
+def weighted_line_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`weighted_line` as a sum of shifted slices, by ``torch.compile``: one kernel."""
+    import torch
+
+    x, weights = _tensors(arrays, "x", "weights")
+
+    def weighted(x: Any, weights: Any) -> Any:
+        around = torch.nn.functional.pad(x, (8, 8))
+        result = around[: len(x)] * weights[0]
+        for k in range(1, 17):
+            result = result + around[k : k + len(x)] * weights[k]
+        return result
+
+    return _compiled(weighted, x, weights)
+
+
 def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 

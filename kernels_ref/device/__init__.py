@@ -269,6 +269,11 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_distances", ("x", "y", "out", "n", "m", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
         explain=Step("explain_distances", ("x", "y", "m", *_FOUND), grid="1", block=1),
     ),
+    "stencil:weighted_line": Check(
+        sources=("judge.cuh", "check_weighted_line.cu"),
+        steps=(Step("check_weighted_line", ("x", "weights", "out", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_weighted_line", ("x", "weights", "n", *_FOUND), grid="1", block=1),
+    ),
     "windows:shift": Check(
         sources=("judge.cuh", "check_shift.cu"),
         steps=(
