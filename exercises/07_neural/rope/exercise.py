@@ -2,6 +2,8 @@ from grader import Array, Exercise, Expect, Target, Tolerance, Values, Variant, 
 
 # Ordinary, and large enough that a wrong angle shows.
 ACTIVATIONS = Values(low=-4.0, high=4.0, shape="normal")
+# A second distribution, all of one sign: a kernel that is right for sums near 0 alone does not pass.
+POSITIVE = Values(low=0.5, high=4.0)
 # A context of a million tokens, in any order: tokens of several sequences stand side by side.
 POSITIONS = Values(exact_low=0, exact_high=2**20 - 1)
 
@@ -12,7 +14,7 @@ EXERCISE = Exercise(
     minutes=60,
     after=("elementwise_pack",),
     arrays=(
-        Array("x", "float32", "tokens*heads*dim", values=ACTIVATIONS),
+        Array("x", "float32", "tokens*heads*dim", values=ACTIVATIONS, unusual=POSITIVE),
         Array("positions", "int32", "tokens", values=POSITIONS),
         Array("y", "float32", "tokens*heads*dim", role="out"),
     ),

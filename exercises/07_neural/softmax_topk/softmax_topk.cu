@@ -53,22 +53,9 @@ extern "C" __global__ void softmax_topk(const float* logits, float* weights, int
     float* mine = tile + lane * PITCH;
     if (lane < here) {
         // YOUR CODE: the row's eight largest logits in descending order, equal ones by place; their places; their softmax
-
-        // The row is not needed any more: its place takes the results, which the warp then stores side by side.
-#pragma unroll
-        for (int j = 0; j < TOP; ++j) {
-            // YOUR CODE: the weight of rank j to mine[j], its place (an int) to mine[TOP + j]
-        }
+        // YOUR CODE: then the row is not needed any more: eight weights and eight places (ints) into its place
     }
     __syncwarp();  // all rows' results are there
 
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        int row = 16 * i + lane / 2, column = 4 * (lane % 2);
-        if (row < here) {
-            size_t at = (size_t)(first + row) * TOP + column;
-            *reinterpret_cast<float4*>(weights + at) = *reinterpret_cast<float4*>(tile + row * PITCH + column);
-            *reinterpret_cast<int4*>(experts + at) = *reinterpret_cast<int4*>(tile + row * PITCH + TOP + column);
-        }
-    }
+    // YOUR CODE: the results of the warp's rows from the tile to global memory, with the lanes side by side
 }
