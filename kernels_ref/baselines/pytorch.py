@@ -47,6 +47,38 @@ def sum(arrays: Arrays, numbers: Numbers) -> Run:
     return _queued(lambda: torch.sum(x, dim=0, keepdim=True, out=out))
 
 
+def cumsum(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.cumsum(x)``, into ``out``."""
+    import torch
+
+    x, out = _tensors(arrays, "x", "out")
+    return _queued(lambda: torch.cumsum(x, dim=0, out=out))
+
+
+def cumsum_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``; it allocates its result."""
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    return _compiled(lambda x: torch.cumsum(x, dim=0), x)
+
+
+def masked_select(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.masked_select(x, x > 0)``; it waits for the count, and allocates its results."""
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    return _queued(lambda: torch.masked_select(x, x > 0))
+
+
+def masked_select_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``."""
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    return _compiled(lambda x: torch.masked_select(x, x > 0), x)
+
+
 def transpose(arrays: Arrays, numbers: Numbers) -> Run:
     """``out.copy_(x.T)``."""
     x, out = _tensors(arrays, "x", "out")

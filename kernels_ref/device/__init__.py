@@ -239,6 +239,16 @@ CHECKS: Mapping[str, Check] = {
         explain=Step("explain_sum", ("partial", "1024", "explanation"), grid="1"),
         scratch=(Scratch("partial", "1024"),),
     ),
+    "scan:inclusive": Check(
+        sources=("judge.cuh", "check_scan.cu"),
+        steps=(
+            Step("piece_sums", ("x", "n", "pieces"), grid="4096"),
+            Step("before_pieces", ("pieces", "4096"), grid="1"),
+            Step("check_sums", ("x", "out", "n", "pieces", *_BOUNDS), grid="4096"),
+        ),
+        explain=Step("explain_sums", ("x", "n", "pieces", *_FOUND), grid="1"),
+        scratch=(Scratch("pieces", "4096"),),
+    ),
     "layout:transpose": Check(
         sources=("judge.cuh", "check_transpose.cu"),
         steps=(

@@ -1,0 +1,147 @@
+// scan_lookback: the inclusive prefix sum of n floats in one pass: x is read once, out is written once.
+//
+// A block scans a tile in registers and publishes its sum at once. Then its first warp looks back over what the tiles
+// before have published, 32 at a time, until one of them has published the sum of everything up to its end.
+
+constexpr int THREADS = 256;
+constexpr int WARPS = THREADS / 32;
+constexpr int PACKS = 4;  // float4s of a thread
+constexpr int TILE = THREADS * PACKS * 4;
+constexpr int MAX_TILES = (1 << 26) / TILE;
+
+// launch scan_lookback(x, out, n): grid=cdiv(n, TILE) block=THREADS
+
+// What a tile has published: in the upper half 4 · launch + AGGREGATE or PREFIX, in the lower half the bits of a float.
+// One store writes both, so nobody can see the one without the other, and no fence is needed. Words of earlier launches
+// have smaller numbers: they count as nothing, and nobody has to clear them.
+constexpr unsigned int AGGREGATE = 1;  // the sum of this tile
+constexpr unsigned int PREFIX = 2;     // the sum of all elements up to the end of this tile
+__device__ volatile unsigned long long published[MAX_TILES];
+
+// The number of this launch in the upper half, the next ticket in the lower half.
+__device__ unsigned long long counter = 0;
+
+// A ticket is the number of a tile. Who draws a ticket knows that all lower ones are with blocks that run already, so
+// waiting for them ends. Thread 0 only.
+__device__ unsigned long long draw_ticket()
+{
+    unsigned long long drawn = 0;
+
+    // YOUR CODE: draw. Who has the last ticket prepares the counter for the next launch.
+
+    return drawn;
+}
+
+__device__ void publish(int tile, unsigned int tag, float value)
+{
+    published[tile] = (unsigned long long)tag << 32 | __float_as_uint(value);
+}
+
+// The sum over lanes 0 to this one. All 32 lanes must take part.
+__device__ float warp_scan(float v)
+{
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int s = 1; s < 32; s *= 2) {
+        float left = __shfl_up_sync(0xffffffff, v, s);
+        if (lane >= s)
+            v += left;
+    }
+    return v;
+}
+
+// The sum over a warp, in all lanes.
+__device__ float warp_sum(float v)
+{
+#pragma unroll
+    for (int s = 16; s > 0; s /= 2)
+        v += __shfl_xor_sync(0xffffffff, v, s);
+    return v;
+}
+
+// The sum of all tiles before this one, in all lanes. A whole warp calls it.
+__device__ float look_back(int tile, unsigned int launch)
+{
+    int lane = threadIdx.x % 32;
+    float sum = 0.0f;
+
+    // YOUR CODE: wait until 32 tiles before this one have published; add up to the nearest prefix; else 32 tiles further.
+
+    return sum;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) scan_lookback(const float* x, float* out, int n)
+{
+    __shared__ unsigned long long drawn;
+    __shared__ float warp_sums[WARPS];
+    __shared__ float before_tile;
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+
+    if (threadIdx.x == 0)
+        drawn = draw_ticket();
+
+    // Barrier: all threads learn the ticket.
+    __syncthreads();
+    int tile = (int)(unsigned int)drawn;
+    unsigned int launch = (unsigned int)(drawn >> 32);
+
+    // A warp owns PACKS · 128 floats in a row; in each request its lanes read 32 float4s side by side.
+    int first = tile * TILE + warp * (PACKS * 128) + lane * 4;
+    float4 v[PACKS];
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
+        int i = first + k * 128;
+        if (i + 3 < n)
+            v[k] = *reinterpret_cast<const float4*>(x + i);
+        else
+            v[k] = {i < n ? x[i] : 0.0f, i + 1 < n ? x[i + 1] : 0.0f, i + 2 < n ? x[i + 2] : 0.0f, 0.0f};
+    }
+
+    float total = 0.0f;
+    float before[PACKS] = {};
+
+    // YOUR CODE: running sums in each float4, and over the warp; before[k] is what the warp has before float4 k.
+
+    if (lane == 0)
+        warp_sums[warp] = total;
+
+    // Barrier: the first warp reads the sums of all warps.
+    __syncthreads();
+
+    if (warp == 0) {
+        float sum = lane < WARPS ? warp_sums[lane] : 0.0f;
+        float scanned = warp_scan(sum);
+        float tile_sum = __shfl_sync(0xffffffff, scanned, 31);
+
+        float sum_before = 0.0f;
+
+        // YOUR CODE: publish, look back, publish. Which tile has nothing to look back at?
+
+        if (lane < WARPS)
+            warp_sums[lane] = scanned - sum;
+        if (lane == 0)
+            before_tile = sum_before;
+    }
+
+    // Barrier: all warps learn what is before the tile, and before each warp in it.
+    __syncthreads();
+
+    float before_warp = before_tile + warp_sums[warp];
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
+        int i = first + k * 128;
+        float add = before_warp + before[k];
+        float4 sums = {v[k].x + add, v[k].y + add, v[k].z + add, v[k].w + add};
+        if (i + 3 < n) {
+            *reinterpret_cast<float4*>(out + i) = sums;
+        } else {
+            if (i < n)
+                out[i] = sums.x;
+            if (i + 1 < n)
+                out[i + 1] = sums.y;
+            if (i + 2 < n)
+                out[i + 2] = sums.z;
+        }
+    }
+}
