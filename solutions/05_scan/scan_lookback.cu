@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_lookback(const float*
 
     // Each float4 becomes its running sums, then the warp scans their totals, then each pack adds those before it.
     float total = 0.0f;
-    float before[PACKS];
+    float before[PACKS] = {};
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
         v[k].y += v[k].x;
