@@ -536,6 +536,24 @@ def weighted_line_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     return _compiled(weighted, x, weights)
 
 
+def weighted_image(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.nn.functional.conv2d`` of one channel; it allocates its result."""
+    return _weighted_image(arrays, numbers, _eager)
+
+
+def weighted_image_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`weighted_image` by ``torch.compile``."""
+    return _weighted_image(arrays, numbers, _compiled)
+
+
+def _weighted_image(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    image, mask = _tensors(arrays, "image", "mask")
+    operands = image.view(1, 1, int(numbers["rows"]), int(numbers["cols"])), mask.view(1, 1, 7, 7)
+    return timed(lambda image, mask: torch.nn.functional.conv2d(image, mask, padding=3), *operands)
+
+
 def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 

@@ -284,6 +284,17 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_weighted_line", ("x", "weights", "out", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
         explain=Step("explain_weighted_line", ("x", "weights", "n", *_FOUND), grid="1", block=1),
     ),
+    "stencil:weighted_image": Check(
+        sources=("judge.cuh", "check_weighted_image.cu"),
+        steps=(
+            Step(
+                "check_weighted_image",
+                ("image", "mask", "out", "rows", "cols", *_BOUNDS),
+                grid="min(cdiv(rows*cols, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_weighted_image", ("image", "mask", "rows", "cols", *_FOUND), grid="1", block=1),
+    ),
     "windows:shift": Check(
         sources=("judge.cuh", "check_shift.cu"),
         steps=(
