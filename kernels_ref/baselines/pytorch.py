@@ -554,6 +554,41 @@ def _weighted_image(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run])
     return timed(lambda image, mask: torch.nn.functional.conv2d(image, mask, padding=3), *operands)
 
 
+def upsample_nearest_2d(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.nn.functional.interpolate`` and the operator that is its backward pass; both allocate their results."""
+    import torch
+
+    x, dy = _planes(arrays, numbers)
+    size, back = list(dy.shape[2:]), list(x.shape)
+
+    def both(x: Any, dy: Any) -> Any:
+        y = torch.nn.functional.interpolate(x, scale_factor=2, mode="nearest")
+        return y, torch.ops.aten.upsample_nearest2d_backward(dy, size, back)
+
+    return _eager(both, x, dy)
+
+
+def upsample_nearest_2d_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """``interpolate``, and the backward pass written as a sum over two axes, by ``torch.compile``."""
+    import torch
+
+    x, dy = _planes(arrays, numbers)
+
+    def both(x: Any, dy: Any) -> Any:
+        _, planes, h, w = x.shape
+        y = torch.nn.functional.interpolate(x, scale_factor=2, mode="nearest")
+        return y, dy.view(planes, h, 2, w, 2).sum(dim=(2, 4))
+
+    return _compiled(both, x, dy)
+
+
+def _planes(arrays: Arrays, numbers: Numbers) -> tuple[Any, Any]:
+    """x of shape (1, planes, h, w), and dy of twice its height and width."""
+    x, dy = _tensors(arrays, "x", "dy")
+    planes, h, w = (int(numbers[name]) for name in ("planes", "h", "w"))
+    return x.view(1, planes, h, w), dy.view(1, planes, 2 * h, 2 * w)
+
+
 def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 

@@ -295,6 +295,17 @@ CHECKS: Mapping[str, Check] = {
         ),
         explain=Step("explain_weighted_image", ("image", "mask", "rows", "cols", *_FOUND), grid="1", block=1),
     ),
+    "images:upsample_nearest_2d": Check(
+        sources=("judge.cuh", "check_upsample_nearest_2d.cu"),
+        steps=(
+            Step(
+                "check_upsample_nearest_2d",
+                ("x", "dy", "y", "dx", "planes", "h", "w", *_BOUNDS),
+                grid="min(cdiv(5*planes*h*w, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_upsample_nearest_2d", ("x", "dy", "planes", "h", "w", *_FOUND), grid="1", block=1),
+    ),
     "windows:shift": Check(
         sources=("judge.cuh", "check_shift.cu"),
         steps=(

@@ -1,0 +1,23 @@
+"""Oracles for kernels on images and planes of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+Inputs = Mapping[str, npt.NDArray[np.generic]]
+Numbers = Mapping[str, float]
+Outputs = dict[str, npt.NDArray[np.float64]]
+
+
+def upsample_nearest_2d(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Planes of twice the height and width, and the gradient's way back; ``x`` and ``dx`` are (planes·h·w,).
+
+    ``y[p, r, c] = x[p, r // 2, c // 2]``, and ``dx`` is the sum of the four values of ``dy`` that came from its place.
+    """
+    rows, w = int(numbers["planes"] * numbers["h"]), int(numbers["w"])
+    x = inputs["x"].astype(np.float64).reshape(rows, w)
+    dy = inputs["dy"].astype(np.float64).reshape(rows, 2, w, 2)
+    return {"y": x.repeat(2, axis=0).repeat(2, axis=1).ravel(), "dx": dy.sum(axis=(1, 3)).ravel()}
