@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from grader.exercise import (
         AlsoTimed,
         Array,
+        Bound,
         BugLine,
         Exercise,
         Expect,
+        Forecast,
         Large,
         Size,
         Target,
@@ -26,9 +28,11 @@ __version__ = "0.1.0"
 __all__ = [
     "AlsoTimed",
     "Array",
+    "Bound",
     "BugLine",
     "Exercise",
     "Expect",
+    "Forecast",
     "Large",
     "Size",
     "Target",

@@ -194,6 +194,30 @@ class BugLine:
 
 
 @dataclass(frozen=True)
+class Bound:
+    """A comment that is graded: `// bound: WORD`, what limits the given kernel at the simulated size.
+
+    The right word is the one whose modelled time is longest, of the counters of that run
+    (`grader.grading.answers.LIMITS`). The kernel must be the stub's.
+    """
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A comment that is graded: `// predict: NUMBER`, a counter at the simulated size after a change of the kernel.
+
+    The change is in the stub, `#ifdef CHANGED`: it is counted in a run of the stub with this word defined.
+    """
+
+    counter: str
+    per: str = ""  # divides the counter by this expression over the sizes
+    tolerance: float = 0.02  # as a part of the count
+
+
+Answer = BugLine | Bound | Forecast
+
+
+@dataclass(frozen=True)
 class Tolerance:
     """For real cases ``|got − expected| ≤ absolute + relative·|expected| + chain_factor·eps(dtype)·√chain·scale``.
 
@@ -264,7 +288,7 @@ class Exercise:
     page: str = ""  # a page about several exercises of its chapter that are no ladder, "softmax" for softmax.md
     requires: str = "sm_70"  # the minimum compute capability
     host: bool = False  # a host exercise: NAME_host.py belongs to the .cu
-    answers: tuple[BugLine, ...] = ()  # comments of the file that are graded with the technique
+    answers: tuple[Answer, ...] = ()  # comments of the file that are graded with the technique
     headers: tuple[str, ...] = ()  # given code: files NAME.cuh of its folder, or its chapter's, that a .cu may include
     gpus: int = 1  # the minimum number of GPUs of a host exercise; the size ``gpus`` is the actual number
     points: tuple[int, int, int] = (60, 20, 20)  # correct, technique, fast

@@ -250,7 +250,7 @@ class Prediction:
 class AnswerResult:
     """A comment that was graded: ``given`` is its text, at most 40 characters, in this ``line`` of the file."""
 
-    key: str  # "bug"
+    key: str  # "bug" | "bound" | "predict"
     given: str
     line: int
     right: bool

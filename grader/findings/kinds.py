@@ -101,7 +101,7 @@ _ROWS = (
     _error("print_limit", "limit", "`printf` writes too much"),
     _error("launch_limit", "limit", "a launch that is too large: for the simulator, or as a cooperative one for a GPU"),
     _error("launch", "invalid", "a launch that the GPU refuses"),
-    _error("answer", "technique", "a comment that is graded, `// bug: LINE`, is missing or not right"),
+    _error("answer", "technique", "a comment that is graded, such as `// bug: LINE`, is missing or not right"),
     _host("outside", "unsupported", "a part of CuPy that the [stand-in](standin.md) does not have"),
     _warning("uninitialised_read", "uninitialised memory is read; `wrong` if an output depends on it"),
     _warning("unused_read", "uninitialised memory is read, and no output depends on it"),

@@ -1,8 +1,10 @@
 """Answers that a student writes into the file as comments, graded beside the kernel. Pure.
 
-    // bug: 31        the line of the stub, as handed out, where its bug is
+    // bug: 31          the line of the stub, as handed out, where its bug is
+    // bound: memory    what limits the given kernel
+    // predict: 64      a counter after the change that the stub has under `#ifdef CHANGED`
 
-    judged(exercise.answers, text, stub) -> Judged     the public record, and the finding if it is not right
+    judged(exercise.answers, Texts(text, stub, file), counted) -> the public records, and what is not right
 
 Design: docs/design/029-answers.md.
 """
@@ -10,25 +12,65 @@ Design: docs/design/029-answers.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 
-from grader.exercise import BugLine
+from grader.exercise import Answer, Bound, BugLine, Expect, Forecast, Size
 from grader.findings.record import Finding
 from grader.frozen import dataclass
-from grader.verdict import AnswerResult
+from grader.grading.technique import per, total
+from grader.simt.occupancy import SM_COUNT
+from grader.verdict import AnswerResult, LaunchRecord
 
-_COMMENT = re.compile(r"//[ \t]*bug[ \t]*:([^\r\n]*)", re.IGNORECASE)
+KEYS: Mapping[type, str] = {BugLine: "bug", Bound: "bound", Forecast: "predict"}
+
+_COMMENT = re.compile(r"//[ \t]*(bug|bound|predict)[ \t]*:([^\r\n]*)", re.IGNORECASE)
 _LINE = re.compile(r"(?:line[ \t]*)?(\d{1,9})(?:[ \t]*[:;(.].*|[ \t]+(?!and\b|or\b|to\b)[^\d\W].*)?", re.IGNORECASE)
+_WORD = re.compile(r"([a-z]+)(?:[ \t:;(,.].*)?", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:[a-z_]+[ \t]*=[ \t]*)?(\d{1,15}(?:\.\d{1,9})?)(?:[ \t]+[^\d\W].*|[ \t]*[(;:].*)?", re.I)
 PLACEHOLDER = "?"
 """Begins the answer of a stub: `// bug: ?` is no answer."""
 
 MOST_SHOWN = 40  # characters of an answer in a record
 
+CHANGED = b"#define CHANGED 1\n"
+"""Stands above the stub in the run that a forecast is about."""
+
+A100_SECTORS_PER_CLOCK = 1555e9 / 1.41e9 / 32  # 1555 GB/s, 1.41 GHz, 32 bytes
+LIMITS: Mapping[str, tuple[str, float]] = {
+    "memory": ("sectors", A100_SECTORS_PER_CLOCK),
+    "shared": ("wavefronts", SM_COUNT),
+    "instructions": ("instructions", 4 * SM_COUNT),
+    "special": ("special_function_instructions", SM_COUNT / 2),  # 16 lanes of an SM
+    "double": ("f64_instructions", SM_COUNT),  # 32 lanes
+}
+"""What can limit a kernel: a counter, and how many the simulated A100 serves in a clock (CUDA C++ Programming Guide,
+"Arithmetic Instructions", compute capability 8.0)."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The student's file and the stub as handed out; ``file`` is the name of the first."""
+
+    text: str
+    stub: str
+    file: str
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The launches of the given kernel and of the changed one at the simulated size; empty if they did not run."""
+
+    size: Size = field(default_factory=dict)
+    given: Sequence[LaunchRecord] = ()
+    changed: Sequence[LaunchRecord] = ()
+
 
 @dataclass(frozen=True)
 class Written:
-    """A comment of the file: the text after the colon, and its line."""
+    """A comment of the file: its key, the text after the colon, and its line."""
 
+    key: str
     text: str
     line: int
 
@@ -45,52 +87,91 @@ class Judged:
         return self.finding is None
 
 
-def written(text: str) -> tuple[Written, ...]:
-    """The answers of a file, without placeholders."""
+def written(text: str, key: str) -> tuple[Written, ...]:
+    """The answers of a file with this key, without placeholders."""
     found = ((number, _COMMENT.search(line)) for number, line in enumerate(text.splitlines(), 1))
-    every = (Written(match[1].strip(), number) for number, match in found if match)
-    return tuple(one for one in every if one.text and not one.text.startswith(PLACEHOLDER))
+    every = (Written(match[1].lower(), match[2].strip(), number) for number, match in found if match)
+    return tuple(one for one in every if one.key == key and one.text and not one.text.startswith(PLACEHOLDER))
 
 
-def judged(answers: Sequence[BugLine], text: str, stub: str, file: str) -> tuple[Judged, ...]:
-    """Each answer that the exercise asks for; ``text`` and ``stub`` are the student's file and the one handed out."""
-    return tuple(_bug_line(answer, written(text), stub, file) for answer in answers)
+def judged(answers: Sequence[Answer], texts: Texts, counted: Counted) -> tuple[Judged, ...]:
+    """Each answer that the exercise asks for."""
+    if any(not isinstance(answer, BugLine) for answer in answers) and _kernel(texts.text) != _kernel(texts.stub):
+        return (Judged(finding=Finding("answer", "other_kernel", file=texts.file)),)
+    return tuple(_judged(answer, texts, counted) for answer in answers)
 
 
-def _bug_line(answer: BugLine, given: Sequence[Written], stub: str, file: str) -> Judged:
-    length = len(stub.splitlines())
+def _kernel(text: str) -> list[str]:
+    """The lines of a file without those that have answers."""
+    return [line.rstrip() for line in text.splitlines() if line.strip() and not _COMMENT.search(line)]
+
+
+def _judged(answer: Answer, texts: Texts, counted: Counted) -> Judged:
+    given = written(texts.text, KEYS[type(answer)])
+    about: dict[str, object] = {"form": _FORMS[type(answer)]}
     if not given:
-        return Judged(finding=Finding("answer", "missing", file=file))
-    values = [_line_in(one.text) for one in given]
-    if len(given) > 1 and len(set(values)) > 1:
-        return Judged(finding=_about("several", given[1], file, count=len(given)))
-    (one, *_), (value, *_) = given, values
-    if value is None:
-        return Judged(_result(one, right=False), _about("unreadable", one, file))
-    if not 1 <= value <= length:
-        return Judged(_result(one, right=False), _about("outside", one, file, named=value, length=length))
-    if value not in bug_lines(answer, stub):
-        return Judged(_result(one, right=False), _about("elsewhere", one, file, named=value))
-    return Judged(_result(one, right=True))
+        return Judged(finding=Finding("answer", "missing", file=texts.file, facts=about))
+    if len({one.text for one in given}) > 1:
+        found = Finding("answer", "several", file=texts.file, line=given[1].line, facts=about | {"count": len(given)})
+        return Judged(finding=found)
+    if isinstance(answer, BugLine):
+        cause, facts = _line_fault(answer, given[0].text, texts.stub)
+    elif isinstance(answer, Bound):
+        cause, facts = _word_fault(given[0].text, counted)
+    else:
+        cause, facts = _number_fault(answer, given[0].text, counted)
+    result = AnswerResult(given[0].key, given[0].text[:MOST_SHOWN], given[0].line, not cause)
+    if not cause:
+        return Judged(result)
+    return Judged(result, Finding("answer", cause, file=texts.file, line=given[0].line, facts=about | facts))
 
 
-def _about(cause: str, one: Written, file: str, **facts: int) -> Finding:
-    return Finding("answer", cause, file=file, line=one.line, facts=facts)
+_FORMS: Mapping[type, str] = {BugLine: "// bug: LINE", Bound: "// bound: WORD", Forecast: "// predict: NUMBER"}
+
+Fault = tuple[str, dict[str, object]]
+"""The cause of a finding, "" if there is none, and its facts."""
 
 
-def _result(one: Written, *, right: bool) -> AnswerResult:
-    return AnswerResult("bug", one.text[:MOST_SHOWN], one.line, right)
+def _line_fault(answer: BugLine, text: str, stub: str) -> Fault:
+    match, length = _LINE.fullmatch(text), len(stub.splitlines())
+    if not match:
+        return "unreadable", {}
+    named = int(match[1])
+    if not 1 <= named <= length:
+        return "outside", {"named": named, "length": length}
+    return ("", {}) if named in bug_lines(answer, stub) else ("elsewhere", {"named": named})
 
 
-def _line_in(text: str) -> int | None:
-    """The number in ``31``, ``line 31`` or ``31: why``; None for anything else, such as two numbers."""
-    match = _LINE.fullmatch(text)
-    return int(match[1]) if match else None
+def _word_fault(text: str, counted: Counted) -> Fault:
+    match = _WORD.fullmatch(text)
+    word = match[1].lower() if match else ""
+    if word not in LIMITS:
+        return "no_limit", {"words": ", ".join(LIMITS)}
+    return ("", {}) if word == limit_of(counted.given) else ("other_limit", {"word": word})
+
+
+def _number_fault(answer: Forecast, text: str, counted: Counted) -> Fault:
+    match = _NUMBER.fullmatch(text)
+    if not match:
+        return "no_number", {}
+    predicted, count = float(match[1]), _count(answer, counted)
+    right = abs(predicted - count) <= answer.tolerance * abs(count)
+    return ("", {}) if right else ("other_count", {"counter": answer.counter, "predicted": match[1]})
+
+
+def _count(answer: Forecast, counted: Counted) -> float:
+    return total(answer.counter, counted.changed) / per(Expect(answer.counter, per=answer.per), counted.size)
+
+
+def limit_of(launches: Sequence[LaunchRecord]) -> str:
+    """The word of `LIMITS` with the longest time, in clocks of the whole device."""
+    clocks = {word: total(counter, launches) / rate for word, (counter, rate) in LIMITS.items()}
+    return max(clocks, key=lambda word: clocks[word])
 
 
 def found_note(every: Sequence[Judged], file: str) -> Finding | None:
     """The note for a kernel that still fails, beside a right line; None if the line is not right."""
-    right = [one.result for one in every if one.right and one.result is not None]
+    right = [one.result for one in every if one.right and one.result is not None and one.result.key == "bug"]
     return Finding("bug_found", file=file, line=right[0].line) if right else None
 
 
@@ -109,15 +190,24 @@ def _numbers(place: str | tuple[str, str], lines: Sequence[str]) -> range:
     return range(begins[0], ends[0] + 1) if begins and ends else range(0)
 
 
-def faults(answers: Sequence[BugLine], stub: str) -> Iterator[str]:
-    """What is wrong with an exercise's places: a text in no line of the stub, or in several; no placeholder."""
-    lines = stub.splitlines()
+def faults(answers: Sequence[Answer], stub: str) -> Iterator[str]:
+    """What is wrong with an exercise's answers: a text in no line of the stub, or in several; no place to write."""
     for answer in answers:
-        for text in (text for place in answer.lines for text in ((place,) if isinstance(place, str) else place)):
-            count = sum(text in line for line in lines)
-            if count != 1:
-                yield f"{text!r} of answers is in {count} lines of the stub; it must be in one"
-        if not answer.lines or not bug_lines(answer, stub):
-            yield "answers name no line of the stub"
-    if answers and not any(match[1].strip().startswith(PLACEHOLDER) for match in _COMMENT.finditer(stub)):
-        yield "no line `// bug: ?` says where the answer is written"
+        key = KEYS[type(answer)]
+        marks = [match for match in _COMMENT.finditer(stub) if match[1] == key]
+        if isinstance(answer, BugLine):
+            yield from _line_faults(answer, stub)
+        if isinstance(answer, Forecast) and "#ifdef CHANGED" not in stub:
+            yield "the stub has no `#ifdef CHANGED`, which a forecast is about"
+        if not any(match[2].strip().startswith(PLACEHOLDER) for match in marks):
+            yield f"no line `// {key}: ?` says where the answer is written"
+
+
+def _line_faults(answer: BugLine, stub: str) -> Iterator[str]:
+    lines = stub.splitlines()
+    for text in (text for place in answer.lines for text in ((place,) if isinstance(place, str) else place)):
+        count = sum(text in line for line in lines)
+        if count != 1:
+            yield f"{text!r} of answers is in {count} lines of the stub; it must be in one"
+    if not answer.lines or not bug_lines(answer, stub):
+        yield "answers name no line of the stub"

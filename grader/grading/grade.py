@@ -17,9 +17,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from grader.errors import GraderFault, SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
+from grader.exercise import Forecast
 from grader.gpus.models import in_words, simulable
 from grader.grading import judge
 from grader.grading.advice import content_of, has_given_launches, is_given_kernel, is_untouched, next_step
+from grader.grading.answers import CHANGED
 from grader.grading.records import BackendReport, CompiledSubmission, Request
 from grader.launch import LaunchScript, parse_launches, resolve_launches
 from grader.process.background import in_background
@@ -77,7 +79,19 @@ def _compile(request: Request, source: bytes) -> CompiledSubmission:
         require_host_file(request)
     elif not script.starts_a_kernel:
         require_launch(request, script)
-    return CompiledSubmission(program, script)
+    return CompiledSubmission(program, script, _changed(request))
+
+
+def _changed(request: Request) -> CompiledSubmission | None:
+    """The stub with its change, if the exercise asks for a forecast of it."""
+    from grader.compile import compile_source
+
+    stub = request.submission.stub
+    if stub is None or not any(isinstance(answer, Forecast) for answer in request.exercise.answers):
+        return None
+    source = CHANGED + (content_of(stub) or b"")
+    program = compile_source(source, stub.name, target=request.services.target, headers=request.submission.headers)
+    return CompiledSubmission(program, parse_launches(program.source, file=stub.name))
 
 
 def require_form(request: Request, source: bytes) -> None:
@@ -203,7 +217,7 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
     word, stages = judge.settle(found)
     if word == "error":
         stages = judge.cut_short(request, "runs", word, next(stage.detail for stage in found if stage.word == "error"))
-    diagnostics = [*judge.ordered(found, reports, word), *judge.beside_a_failure(request, word)]
+    diagnostics = [*judge.ordered(found, reports, word), *judge.beside_a_failure(request, reports, word)]
     shown = judge.with_source(diagnostics, compiled.program, request.submission.host_file, request.submission.texts)
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]
@@ -220,7 +234,7 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
         launches=judge.counted_launches(reports),
         timeline=judge.timeline(word, reports, verdict.failing_case),
         host_counters=judge.host_counters(reports),
-        answers=tuple(one.result for one in judge.answers_of(request) if one.result is not None),
+        answers=tuple(one.result for one in judge.answers_of(request, reports) if one.result is not None),
         measured=speeds[0].measured if speeds else None,
         printed=printed,
         printed_case=printed_case,

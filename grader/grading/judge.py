@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from grader.counters import HOST_COUNTERS
 from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeError
+from grader.exercise import BugLine
 from grader.findings.kinds import kind_of, word_of_kind
 from grader.findings.record import Finding
 from grader.grading import answers, technique
@@ -78,7 +79,10 @@ def ungraded(request: Request) -> Mapping[str, str]:
     reasons = {}
     if not exercise.technique and not exercise.answers:
         reasons["technique"] = "this exercise asks for no particular technique"
-    elif services.simulator is None and not (exercise.answers or any(map(technique.is_in_code, exercise.technique))):
+    elif services.simulator is None and not (
+        any(isinstance(answer, BugLine) for answer in exercise.answers)
+        or any(map(technique.is_in_code, exercise.technique))
+    ):
         reasons["technique"] = "only the simulator counts, and it did not run"
     if exercise.target is None or exercise.timed is None:
         reasons["fast"] = "this exercise is not timed"
@@ -101,7 +105,8 @@ def judge_stages(
         _first_failure("compiles", reports) or StageOutcome("compiles", "passed", detail=compiled),
         _first_failure("runs", reports) or StageOutcome("runs", "passed", detail=_counted(reports)),
         correct(reports),
-        left_out.get("technique") or with_answers(technique_outcome(request, reports, code), request),
+        left_out.get("technique")
+        or with_answers(technique_outcome(request, reports, code), answers_of(request, reports)),
         left_out.get("fast") or fast(reports),
     )
 
@@ -195,21 +200,27 @@ def technique_outcome(
     return StageOutcome("technique", "passed", detail="; ".join(words))
 
 
-def with_answers(outcome: StageOutcome, request: Request) -> StageOutcome:
+def with_answers(outcome: StageOutcome, given: Sequence[answers.Judged]) -> StageOutcome:
     """The outcome of ``technique``, or the first comment that is not right where the counters are."""
-    found = tuple(in_words(one.finding, Seen()) for one in answers_of(request) if one.finding is not None)
+    found = tuple(in_words(one.finding, Seen()) for one in given if one.finding is not None)
     if outcome.status != "passed" or not found:
         return outcome
     return StageOutcome("technique", "failed", "technique", found[0].message, found)
 
 
-def answers_of(request: Request) -> tuple[answers.Judged, ...]:
-    """The comments that the exercise asks for, in the file as it was when grading began."""
-    path, stub = request.submission.path, request.submission.stub
-    if not request.exercise.answers or stub is None:
+def answers_of(request: Request, reports: Sequence[BackendReport]) -> tuple[answers.Judged, ...]:
+    """The comments that the exercise asks for, in the file as it was when grading began.
+
+    Those about counters are judged only if the kernel was counted, and so was the changed one.
+    """
+    path, stub, exercise = request.submission.path, request.submission.stub, request.exercise
+    changed = next((report.changed for report in reports if report.changed), ())
+    counted = answers.Counted(exercise.simulated, counted_launches(reports), changed)
+    asked = [one for one in exercise.answers if isinstance(one, BugLine) or (counted.given and counted.changed)]
+    if not asked or stub is None:
         return ()
-    text = request.submission.texts.shown(path)
-    return answers.judged(request.exercise.answers, text, _NOTHING_READ.shown(stub), path.name)
+    texts = answers.Texts(request.submission.texts.shown(path), _NOTHING_READ.shown(stub), path.name)
+    return answers.judged(asked, texts, counted)
 
 
 def _by_the_code(request: Request, launches: Sequence[LaunchRecord]) -> StageOutcome:
@@ -370,9 +381,9 @@ def printed(outcomes: Sequence[CaseOutcome], failing: CaseResult | None) -> tupl
     return (printing[0].printed, printing[0].result) if printing else ("", None)
 
 
-def beside_a_failure(request: Request, word: str) -> tuple[Diagnostic, ...]:
+def beside_a_failure(request: Request, reports: Sequence[BackendReport], word: str) -> tuple[Diagnostic, ...]:
     """The note that the bug's line is right, for a kernel that fails."""
-    note = answers.found_note(answers_of(request), request.submission.path.name)
+    note = answers.found_note(answers_of(request, reports), request.submission.path.name)
     return (in_words(note, Seen()),) if note and word in (kind_of(note.kind).beside or ()) else ()
 
 

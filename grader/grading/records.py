@@ -138,6 +138,7 @@ class CompiledSubmission:
 
     program: Program
     script: LaunchScript
+    changed: CompiledSubmission | None = None  # the stub with the change that a forecast is about
 
 
 @dataclass(frozen=True)
@@ -213,6 +214,7 @@ class BackendReport:
     speed: Speed | None = None
     sandbox: str = "landlock"  # the child's sandbox: "landlock" or "none"
     unneeded: tuple[Unneeded, ...] = ()  # expectations that only padding meets
+    changed: tuple[LaunchRecord, ...] = ()  # of the counted size with the changed kernel
 
 
 @dataclass(frozen=True)

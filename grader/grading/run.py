@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from grader.backends.conditions import Conditions
     from grader.exercise import Exercise
     from grader.launch import LaunchPlan
+    from grader.verdict import LaunchRecord
 
 Timer = Callable[["Session"], Speed | None]
 
@@ -70,6 +71,7 @@ def run_job(job: Job) -> BackendReport:
     speed: Speed | None = None
     sandbox = "landlock"
     padded: tuple[Unneeded, ...] = ()
+    changed: tuple[LaunchRecord, ...] = ()
     try:
         with job.backend.open(job.compiled.program, job.limits) as session:
             sandbox = session.sandbox
@@ -85,9 +87,20 @@ def run_job(job: Job) -> BackendReport:
             if job.timer is not None and _all_right(outcomes):
                 job.tell("timing")
                 speed = _timed(job.timer, session)
+        changed = _changed_launches(job) if _all_right(outcomes) else ()
     except (SubmissionError, Unsupported, GraderFault) as error:
         stop = error
-    return BackendReport(job.backend.name, tuple(outcomes), stop, speed, sandbox, padded)
+    return BackendReport(job.backend.name, tuple(outcomes), stop, speed, sandbox, padded, changed)
+
+
+def _changed_launches(job: Job) -> tuple[LaunchRecord, ...]:
+    """The launches of the counted size with the changed kernel, in a session of its own; () if nothing asks for it."""
+    case = next((case for case in job.cases if case.counters), None)
+    if job.compiled.changed is None or case is None:
+        return ()
+    changed = replace(job, compiled=job.compiled.changed)
+    with job.backend.open(changed.compiled.program, job.limits) as session:
+        return session.run(replace(_case_run(changed, case), counters=True)).launches
 
 
 def _all_right(outcomes: Sequence[CaseOutcome]) -> bool:

@@ -156,21 +156,31 @@ def test_a_thread_has_as_many_numbers_as_its_launch_has_axes() -> None:
 
 
 ANSWERS: Mapping[str, Mapping[str, Any]] = {
-    "missing": {},
+    "missing": {"form": "// bug: LINE"},
     "unreadable": {},
-    "several": {"count": 2},
+    "several": {"form": "// bug: LINE", "count": 2},
     "outside": {"named": 99, "length": 61},
     "elsewhere": {"named": 12},
+    "other_kernel": {},
+    "no_limit": {"words": "memory, shared"},
+    "other_limit": {"word": "memory"},
+    "no_number": {},
+    "other_count": {"counter": "sectors_per_request", "predicted": "8"},
 }
 
 
 def test_answer_in_a_comment_says_what_is_wrong_with_it() -> None:
     shown = [sentence(Finding("answer", cause, facts=facts)) for cause, facts in ANSWERS.items()]
     assert "\n".join([*shown, sentence(Finding("bug_found"))]) == snapshot("""\
-the kernel is right, but the file does not say where the bug was: it has no answer `// bug: LINE`
-the kernel is right, but the answer after `// bug:` is not one line number
-the kernel is right, but 2 comments `// bug: LINE` name different lines
-the kernel is right, but `// bug: 99` names a line that the stub does not have: it has 1 to 61
+the results are right, but the file has no answer `// bug: LINE`
+the results are right, but the answer after `// bug:` is not one line number
+the results are right, but 2 comments `// bug: LINE` say different things
+the kernel is right, but `// bug: 99` names no line of the stub, which has 1 to 61
 the kernel is right, but the stub's bug is not in its line 12
+the kernel is not the one that was handed out, about which the answers are
+the answer after `// bound:` is none of the words memory, shared
+`memory` is not what limits this kernel: by its counters something else takes longer
+the answer after `// predict:` is not a number
+with CHANGED defined, sectors_per_request was counted, and is not 8
 `// bug:` names the right line, but the kernel still fails: what stands there now does not mend it\
 """)

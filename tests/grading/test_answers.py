@@ -9,16 +9,25 @@ import pytest
 from grader.api import grade
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
+from grader.counters import KERNEL_COUNTERS
 from grader.dev.wrong import wrong_answer
-from grader.exercise import BugLine
-from grader.grading.answers import MOST_SHOWN, bug_lines, faults, found_note, judged, written
+from grader.exercise import Answer, Bound, BugLine, Forecast
+from grader.grading.answers import LIMITS, MOST_SHOWN, Counted, Judged, Texts, bug_lines, faults, found_note, judged
+from grader.verdict import LaunchRecord
 
 STUB = "\n".join(["// bug: ?   YOUR CODE", "void k() {", "  store();", "  load();", "  store();", "}"])
 BUG = BugLine(lines=("load()", ("void k", "load()")))
 
 
+NOTHING = Counted()
+
+
+def of(text: str, answer: Answer = BUG, stub: str = STUB, counted: Counted = NOTHING) -> tuple[Judged, ...]:
+    return judged((answer,), Texts(text, stub, "k.cu"), counted)
+
+
 def cause_of(text: str) -> str:
-    (one,) = judged((BUG,), text, STUB, "k.cu")
+    (one,) = of(text)
     return one.finding.cause if one.finding is not None else "right"
 
 
@@ -56,19 +65,66 @@ def test_a_placeholder_beside_an_answer_does_not_count() -> None:
 
 
 def test_the_record_has_the_answer_and_its_place() -> None:
-    (one,) = judged((BUG,), "\n// bug: 5", STUB, "k.cu")
+    (one,) = of("\n// bug: 5")
     assert one.result is not None
     assert (one.result.key, one.result.given, one.result.line, one.result.right) == ("bug", "5", 2, False)
-    (long,) = written(f"// bug: {'x' * 1000}")
-    (one,) = judged((BUG,), f"// bug: {long.text}", STUB, "k.cu")
+    (one,) = of(f"// bug: {'x' * 1000}")
     assert one.result is not None
     assert len(one.result.given) == MOST_SHOWN
 
 
 def test_a_note_is_made_for_a_right_line_only() -> None:
-    assert found_note(judged((BUG,), "// bug: 4", STUB, "k.cu"), "k.cu") is not None
-    assert found_note(judged((BUG,), "// bug: 5", STUB, "k.cu"), "k.cu") is None
-    assert found_note(judged((BUG,), "", STUB, "k.cu"), "k.cu") is None
+    assert found_note(of("// bug: 4"), "k.cu") is not None
+    assert found_note(of("// bug: 5"), "k.cu") is None
+    assert found_note(of(""), "k.cu") is None
+
+
+COUNTERS = {"sectors": 1000.0, "wavefronts": 1000.0, "instructions": 9000.0}
+LAUNCH = LaunchRecord("k", (1, 1, 1), (32, 1, 1), 0, COUNTERS)
+COUNTED = Counted({"n": 10}, (LAUNCH,), (LAUNCH,))
+ASKED = "// bound: ?\n// predict: ?\n#ifdef CHANGED\n#endif\nint x;"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "cause"),
+    [
+        ("// bound: memory", Bound(), "right"),
+        ("// Bound: MEMORY: 1000 sectors", Bound(), "right"),
+        ("// bound: shared", Bound(), "other_limit"),
+        ("// bound: bandwidth", Bound(), "no_limit"),
+        ("// bound: ?", Bound(), "missing"),
+        ("// bound: memory\n// bound: shared", Bound(), "several"),
+        ("// predict: 100", Forecast("sectors", per="n"), "right"),
+        ("// predict: sectors = 101.5", Forecast("sectors", per="n"), "right"),
+        ("// predict: 103", Forecast("sectors", per="n"), "other_count"),
+        ("// predict: 1000", Forecast("sectors", per="n"), "other_count"),
+        ("// predict: many", Forecast("sectors"), "no_number"),
+        ("// predict: 9**9**9", Forecast("sectors"), "no_number"),
+        ("// predict: nan", Forecast("sectors"), "no_number"),
+    ],
+)
+def test_an_answer_about_counters_is_compared_with_runs(text: str, answer: Answer, cause: str) -> None:
+    rest = "#ifdef CHANGED\n#endif\n\nint x;"
+    (one,) = of(f"{text}\n{rest}", answer, ASKED, COUNTED)
+    assert (one.finding.cause if one.finding is not None else "right") == cause
+
+
+def test_an_answer_about_counters_is_about_the_kernel_that_was_handed_out() -> None:
+    (one,) = of("// bound: memory\n#ifdef CHANGED\n#endif\nint y;", Bound(), ASKED, COUNTED)
+    assert one.finding is not None
+    assert one.finding.cause == "other_kernel"
+
+
+def test_every_limit_is_a_counter() -> None:
+    assert {counter for counter, _ in LIMITS.values()} <= {*KERNEL_COUNTERS}
+
+
+def test_an_author_of_a_forecast_is_told_what_is_missing() -> None:
+    assert not list(faults((Bound(), Forecast("sectors")), ASKED))
+    assert [*faults((Forecast("sectors"),), "// bound: ?")] == [
+        "the stub has no `#ifdef CHANGED`, which a forecast is about",
+        "no line `// predict: ?` says where the answer is written",
+    ]
 
 
 def test_a_hostile_file_is_read_in_one_pass() -> None:

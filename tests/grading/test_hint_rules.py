@@ -832,13 +832,38 @@ outputs.launch_a_kernel
     run() launched no kernel: the host computed the answer by itself
     → let a kernel compute it, not NumPy
 
+outputs.one_answer
+    the results are right, but 2 comments `// bug: LINE` say different things
+    → leave one comment with the answer, and take the others out
+
 outputs.one_number
-    the kernel is right, but the answer after `// bug:` is not one line number
+    the results are right, but the answer after `// bug:` is not one line number
     → leave one comment `// bug: LINE` with one number, the line where the wrong thing is done or the missing
       one should stand
 
+outputs.given_kernel
+    the kernel is not the one that was handed out, about which the answers are
+    → bring the stub's lines back, and change the answers alone; try changes in a copy, with `--file`
+
+outputs.words_of_limits
+    the answer after `// bound:` is none of the words memory, shared
+    → write one of these words; the statement says what each means
+
+outputs.times_by_counters
+    `memory` is not what limits this kernel: by its counters something else takes longer
+    → divide each counter of the report by what the device serves of it in a clock: the statement has both, and
+      the longest time is the limit
+
+outputs.a_number
+    the answer after `// predict:` is not a number
+    → write a number such as `// predict: 12.5`
+
+outputs.one_request_at_a_time
+    with CHANGED defined, sectors_per_request was counted, and is not 8
+    → take one request of one warp in the changed code, and write down the addresses of its lanes
+
 outputs.numbers_of_the_stub
-    the kernel is right, but `// bug: 99` names a line that the stub does not have: it has 1 to 61
+    the kernel is right, but `// bug: 99` names no line of the stub, which has 1 to 61
     → count in the stub as you got it, not in your file, which has other lines by now: in another folder, `grade
       start` copies the stub again
 
@@ -849,7 +874,11 @@ outputs.what_the_change_replaced
       value or waits in vain, is not its place
 
 outputs.name_the_line
-    the kernel is right, but the file does not say where the bug was: it has no answer `// bug: LINE`
+    the results are right, but the file has no answer `// bug: LINE`
     → write the line's number in the comment `// bug: ?` of your file: the line of the stub as you got it where
       the wrong thing is done, or beside which the missing one should stand
+
+outputs.fill_the_answer
+    the results are right, but the file has no answer `// bound: WORD`
+    → replace the question mark, and what stands behind it, by your answer
 """)

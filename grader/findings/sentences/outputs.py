@@ -14,17 +14,21 @@ PLAIN = {
 
 
 def answer(found: Finding) -> str:
-    """A comment that is graded: `// bug: LINE`."""
+    """A comment that is graded, such as `// bug: LINE`."""
     return _ANSWERS[found.cause].format(**found.facts)
 
 
 _ANSWERS: Mapping[str, str] = {
-    "missing": "the kernel is right, but the file does not say where the bug was: it has no answer `// bug: LINE`",
-    "unreadable": "the kernel is right, but the answer after `// bug:` is not one line number",
-    "several": "the kernel is right, but {count} comments `// bug: LINE` name different lines",
-    "outside": "the kernel is right, but `// bug: {named}` names a line that the stub does not have: it has 1 to "
-    "{length}",
+    "missing": "the results are right, but the file has no answer `{form}`",
+    "unreadable": "the results are right, but the answer after `// bug:` is not one line number",
+    "several": "the results are right, but {count} comments `{form}` say different things",
+    "outside": "the kernel is right, but `// bug: {named}` names no line of the stub, which has 1 to {length}",
     "elsewhere": "the kernel is right, but the stub's bug is not in its line {named}",
+    "other_kernel": "the kernel is not the one that was handed out, about which the answers are",
+    "no_limit": "the answer after `// bound:` is none of the words {words}",
+    "other_limit": "`{word}` is not what limits this kernel: by its counters something else takes longer",
+    "no_number": "the answer after `// predict:` is not a number",
+    "other_count": "with CHANGED defined, {counter} was counted, and is not {predicted}",
 }
 
 

@@ -223,9 +223,22 @@ _HERE = "the line of the stub as you got it where the wrong thing is done, or be
 
 table(
     "outputs",
-    ("one_number", "answer", "unreadable several", finding("answer", "unreadable"),
+    ("one_answer", "answer", "several", finding("answer", "several", facts={"form": "// bug: LINE", "count": 2}),
+     "leave one comment with the answer, and take the others out"),
+    ("one_number", "answer", "unreadable", finding("answer", "unreadable"),
      "leave one comment `// bug: LINE` with one number, the line where the wrong thing is done or the missing one "
      "should stand"),
+    ("given_kernel", "answer", "other_kernel", finding("answer", "other_kernel"),
+     "bring the stub's lines back, and change the answers alone; try changes in a copy, with `--file`"),
+    ("words_of_limits", "answer", "no_limit", finding("answer", "no_limit", facts={"words": "memory, shared"}),
+     "write one of these words; the statement says what each means"),
+    ("times_by_counters", "answer", "other_limit", finding("answer", "other_limit", facts={"word": "memory"}),
+     "divide each counter of the report by what the device serves of it in a clock: the statement has both, and the "
+     "longest time is the limit"),
+    ("a_number", "answer", "no_number", finding("answer", "no_number"), "write a number such as `// predict: 12.5`"),
+    ("one_request_at_a_time", "answer", "other_count",
+     finding("answer", "other_count", facts={"counter": "sectors_per_request", "predicted": "8"}),
+     "take one request of one warp in the changed code, and write down the addresses of its lanes"),
     ("numbers_of_the_stub", "answer", "outside", finding("answer", "outside", facts={"named": 99, "length": 61}),
      "count in the stub as you got it, not in your file, which has other lines by now: in another folder, `grade "
      "start` copies the stub again"),
@@ -233,6 +246,9 @@ table(
      "which line of the stub does the wrong thing, or beside which one is something missing? Compare your change with "
      "the stub, and count the stub's lines. A line that only suffers from the bug, because it reads a wrong value or "
      "waits in vain, is not its place"),
-    ("name_the_line", "answer", "missing", finding("answer", "missing"),
-     f"write the line's number in the comment `// bug: ?` of your file: {_HERE}"),
+    ("name_the_line", "answer", "missing", finding("answer", "missing", facts={"form": "// bug: LINE"}),
+     f"write the line's number in the comment `// bug: ?` of your file: {_HERE}",
+     lambda found: found.facts["form"].startswith("// bug")),
+    ("fill_the_answer", "answer", "missing", finding("answer", "missing", facts={"form": "// bound: WORD"}),
+     "replace the question mark, and what stands behind it, by your answer"),
 )  # fmt: skip
