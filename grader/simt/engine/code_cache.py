@@ -183,7 +183,7 @@ class CodeCache:
         codes = _COMPILED | dict(self._load([key for key in shared if key not in _COMPILED]))
         fresh = {key: compile_text(text) for key, text in shared.items() if key not in codes}
         codes |= fresh
-        objects = [*(compile_text(text, quick=True) for text in own), *(codes[key] for key in shared)]
+        objects = [*map(_own_code, own), *(codes[key] for key in shared)]
         _COMPILED.update((key, codes[key]) for key in shared)
         self._save(fresh | {key: _encode(kernel, objects)})
         return Loaded(kernel, link(objects))
@@ -191,6 +191,25 @@ class CodeCache:
 
 _COMPILED: dict[str, bytes] = {}
 """Object files of outlined functions of all kernels of this process, by the hash of their IR."""
+
+
+_OWN: dict[str, bytes] = {}
+"""Object files of the kernels' own code, by the hash of their IR, the latest last: at most `OWN_BYTES` together."""
+OWN_BYTES = 64 << 20
+
+
+def _own_code(text: str) -> bytes:
+    """The machine code of a part of a kernel's own code.
+
+    It is kept for the next program of this process: an edit changes one kernel of a file, and the IR of the others,
+    which knows no line numbers, stays the same.
+    """
+    key = _key("own", text)
+    code = _OWN.pop(key, None)
+    _OWN[key] = code = code or compile_text(text, quick=True)
+    while sum(map(len, _OWN.values())) > OWN_BYTES and len(_OWN) > 1:
+        del _OWN[next(iter(_OWN))]
+    return code
 
 
 def _key(*parts: str) -> str:
