@@ -3,16 +3,16 @@
 // A block has 64 query rows of one head. K and V come by in tiles of 64 keys. Each thread computes 8 × 4 scores of a
 // tile, and 8 × 4 numbers of O, which it keeps in registers from the first tile to the last.
 
-#define D 64         // the size of a head
-#define BM 64        // query rows of a block
-#define BN 64        // keys of a tile
-#define THREADS 128  // 16 threads side by side, 8 one below the other
-#define LANES 16     // threads that share a row
-#define ROWS 8       // rows of a thread: ty, ty + 8, …
-#define KEYS 4       // its keys of a tile: tx, tx + 16, …
-#define GROUPS 8     // rows of threads: from one row of a thread to the next
-#define STRIDE 68    // floats from a row of Q or K to the next: eight rows one below the other lie in different banks
-#define SHARES 80    // floats from a row of shares to the next: two rows one below the other lie in different banks
+#define D 64                // the size of a head
+#define BM (ROWS * GROUPS)  // query rows of a block
+#define BN (KEYS * LANES)   // keys of a tile
+#define THREADS 128         // 16 threads side by side, 8 one below the other
+#define LANES 16            // threads that share a row
+#define ROWS 8              // rows of a thread: ty, ty + 8, …
+#define KEYS 4              // its keys of a tile: tx, tx + 16, …
+#define GROUPS 8            // rows of threads: from one row of a thread to the next
+#define STRIDE 68           // floats from a row of Q or K to the next: eight rows one below the other lie in different banks
+#define SHARES 80           // floats from a row of shares to the next: two rows one below the other lie in different banks
 
 // launch flash_attention_v1(Q, K, V, O, n_q, n_k, causal): grid=(cdiv(n_q, BM), heads) block=THREADS shared=4 * (BM * STRIDE + BN * SHARES + BN * D)
 
@@ -33,12 +33,13 @@ __device__ float row_sum(float v)
     return v;
 }
 
-// Copies 64 rows to a tile, from row `first` on; a row that does not exist becomes zeros. `stride` floats lie from one row
-// of the tile to the next.
+// Copies COUNT rows to a tile, from row `first` on; a row that does not exist becomes zeros. `stride` floats lie from one
+// row of the tile to the next.
+template <int COUNT>
 __device__ void copy_rows(float* tile, int stride, const float* from, int first, int rows)
 {
 #pragma unroll 4
-    for (int i = threadIdx.x; i < 64 * D / 4; i += THREADS) {
+    for (int i = threadIdx.x; i < COUNT * D / 4; i += THREADS) {
         int r = i / (D / 4), c = i % (D / 4) * 4;
         float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         if (first + r < rows)
@@ -65,7 +66,7 @@ flash_attention_v1(const float* Q, const float* K, const float* V, float* O, int
     int reach = causal ? n_k - n_q : n_k;  // row i sees the keys up to i + reach
     float scale = rsqrtf(D);
 
-    copy_rows(q, STRIDE, Q, first_row, n_q);
+    copy_rows<BM>(q, STRIDE, Q, first_row, n_q);
 
     // Of each row: the largest score so far, the sum of exp(score - largest), and the sum of these times V's rows. A
     // thread adds up only its own keys' terms; the 16 threads' sums are added at the end.
@@ -80,8 +81,8 @@ flash_attention_v1(const float* Q, const float* K, const float* V, float* O, int
     int end = min(n_k, first_row + BM + reach);
     for (int first = 0; first < end; first += BN) {
         // YOUR CODE: a barrier here?
-        copy_rows(k, STRIDE, K, first, n_k);
-        copy_rows(v, D, V, first, n_k);
+        copy_rows<BN>(k, STRIDE, K, first, n_k);
+        copy_rows<BN>(v, D, V, first, n_k);
         // YOUR CODE: a barrier here?
 
         // 8 × 4 scores, four columns of Q and K at a time.
