@@ -78,6 +78,9 @@ class Array:
     masked_rows: str = ""
     # whether a case has NaN, and +infinity, in one of 2048 elements each. The statement has to say what they give
     special: bool = False
+    # an expression: how many of its elements the task moves, if not all of them: those of a pool of which a table names
+    # a part. `Work.bytes` counts these
+    moved: str = ""
 
     @property
     def timed_values(self) -> Values:

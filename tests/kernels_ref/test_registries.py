@@ -14,7 +14,7 @@ from grader.catalog.exercises import load_catalog
 from grader.catalog.variants import varied
 from grader.exercise import Exercise
 from grader.expressions import evaluate, evaluate_integer
-from grader.inputs import element_count
+from grader.inputs import element_bytes, element_count
 from grader.timing.roofline import OF_HOSTS, counts
 
 COURSE = built_in_course()
@@ -29,7 +29,7 @@ CHECKED = {e.checker or e.oracle: e for e in FORMS if e.timed and not e.host}
 def parameters(paths: list[Path], kernel: str) -> int:
     """The number of parameters of an ``extern "C"`` kernel in some CUDA files."""
     text = "\n".join(path.read_text() for path in paths)
-    found = re.search(rf"__global__ void (?:__launch_bounds__\([^)]*\) )?{kernel}\(([^)]*)\)", text)
+    found = re.search(rf"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s+)?{kernel}\(([^)]*)\)", text)
     assert found is not None, f"no kernel {kernel}"
     return found[1].count(",") + 1
 
@@ -99,10 +99,14 @@ def crosses_the_link_alone(exercise: Exercise) -> bool:
     "name", [name for name, e in EXERCISES.items() if e.timed and (not e.host or crosses_the_link_alone(e))]
 )
 def test_the_work_in_bytes_is_every_array_once(name: str) -> None:
-    """Each input read once and each output written once; a host exercise counts the way to the device alone."""
+    """Each input read once and each output written once, as much of them as they say (`Array.moved`).
+
+    A host exercise counts the way to the device alone.
+    """
     exercise = EXERCISES[name]
     assert exercise.timed is not None
-    size = {"int8": 1, "float16": 2, "float32": 4, "int32": 4, "uint32": 4}
     arrays = exercise.inputs if exercise.host else exercise.arrays
-    expected = sum(size[array.dtype] * element_count(array, exercise.timed) for array in arrays)
+    moved = [evaluate_integer(a.moved or a.count, exercise.timed) for a in arrays]
+    assert all(n <= element_count(a, exercise.timed) for a, n in zip(arrays, moved, strict=True))
+    expected = sum(n * element_bytes(a) for a, n in zip(arrays, moved, strict=True))
     assert evaluate(exercise.work.bytes, exercise.timed) == expected

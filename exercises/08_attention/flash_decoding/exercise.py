@@ -45,8 +45,11 @@ EXERCISE = Exercise(
     simulated={"seqs": 1, "kv_heads": 2, "group": 4, "tokens": 4096, "spread": 1},
     timed={"seqs": 64, "kv_heads": 8, "group": 4, "tokens": 8192, "spread": 1},
     also_timed=(AlsoTimed({"seqs": 1, "kv_heads": 32, "group": 1, "tokens": 131_072, "spread": 1}, reach=0.93),),
-    # 512 bytes of keys and values for each token and KV head; a query and a result for each query head.
-    work=Work(bytes="512*seqs*kv_heads*tokens + 512*seqs*kv_heads*group", flops="512*seqs*kv_heads*group*tokens"),
+    # 512 bytes of keys and values for each token and KV head; a query and a result for each query head; lengths.
+    work=Work(
+        bytes="512*seqs*kv_heads*tokens + 512*seqs*kv_heads*group + 4*seqs",
+        flops="512*seqs*kv_heads*group*tokens",
+    ),
     target=Target(
         unit="bandwidth",
         fraction=0.90,

@@ -6,6 +6,8 @@ STEEP = Values(low=-10.0, high=10.0)
 ABOVE = Values(low=4.0, high=6.0)
 BELOW = Values(low=-6.0, high=-4.0)
 SHIFTED = Values(low=-3.5, high=4.5, shape="normal")
+# Of the pool: the pages that the table names, a page for each 16 tokens.
+OF_SEQUENCES = "seqs*kv_heads*tokens*128"
 
 EXERCISE = Exercise(
     name="paged_attention",
@@ -16,8 +18,8 @@ EXERCISE = Exercise(
     paths=("attention",),
     arrays=(
         Array("q", "float16", "seqs*kv_heads*group*128", values=NORMAL, unusual=(STEEP, ABOVE)),
-        Array("k", "float16", "pool*kv_heads*16*128", values=NORMAL, unusual=(STEEP, BELOW)),
-        Array("v", "float16", "pool*kv_heads*16*128", values=SHIFTED),
+        Array("k", "float16", "pool*kv_heads*16*128", values=NORMAL, unusual=(STEEP, BELOW), moved=OF_SEQUENCES),
+        Array("v", "float16", "pool*kv_heads*16*128", values=SHIFTED, moved=OF_SEQUENCES),
         # `far` is 1 but for the large size, whose pool repeats its first pages: there entries go up to far - 1
         Array("table", "int32", "seqs*cdiv(tokens, 16)", values=Values(exact_low=0, exact_high="max(pool, far) - 1")),
         Array("lengths", "int32", "seqs", values=Values(exact_low="max(tokens - spread, 0)", exact_high="tokens")),
@@ -49,7 +51,7 @@ EXERCISE = Exercise(
     # A pool of four times the pages, so that few of them are drawn twice.
     timed={"seqs": 64, "kv_heads": 8, "group": 4, "tokens": 8192, "spread": 1, "pool": 131_072, "far": 1},
     work=Work(
-        bytes="512*seqs*kv_heads*tokens + 512*seqs*kv_heads*group + seqs*tokens/4",
+        bytes="512*seqs*kv_heads*tokens + 512*seqs*kv_heads*group + seqs*tokens/4 + 4*seqs",
         flops="512*seqs*kv_heads*group*tokens",
     ),
     target=Target(
