@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 START_S = 60.0
-COMPILE_S = 120.0  # compiling a large kernel takes seconds; this only catches a compiler that hangs
+COMPILE_S = 120.0  # of a session for LLVM. A large kernel takes seconds; this only catches a compiler that hangs
 
 
 class SimBackend(StartsEarly, Backend):
@@ -88,6 +88,7 @@ class SimSession(Closing):
         self._child = child
         self._limits = limits
         self._ends = time.monotonic() + START_S
+        self._may_compile_s = COMPILE_S
         self._stopped: WarpgradeError | None = None
         self.program = program
         self.assembling = Assembling(program)
@@ -173,6 +174,7 @@ class SimSession(Closing):
     def _await(self, timeout_s: float) -> tuple[dict[str, Any], Arrays]:
         """The child's answer. Before it, the child may request stored machine code, and send code to store."""
         limit = self._time_limit(timeout_s)
+        compiles: float | None = None  # since when
         while True:
             try:
                 answer, arrays = self._child.channel.receive(limit.left_s())
@@ -188,10 +190,12 @@ class SimSession(Closing):
             if kind == "want":
                 kept = stored_code(answer["keys"])
                 self._child.channel.send(kept)
-                limit = limit if kept else TimeLimit(self._child, COMPILE_S)
+                if not kept and compiles is None:
+                    compiles, limit = time.monotonic(), TimeLimit(self._child, COMPILE_S)
             elif kind == "keep":
                 store_code({key: code for key, code in answer.items() if isinstance(code, bytes)})
-                limit = self._time_limit(timeout_s)
+                self._exclude(compiles)
+                compiles, limit = None, self._time_limit(timeout_s)
             elif kind == "unsupported":
                 raise self._stop(_unsupported(answer, self.program.name))
             elif kind == "unusable":
@@ -207,6 +211,13 @@ class SimSession(Closing):
                 self._ends += limit.starved_s()
                 self.waiting = False
                 return answer, arrays
+
+    def _exclude(self, compiles: float | None) -> None:
+        """Extend the session by the time since ``compiles``: making machine code is not the submission's time."""
+        if compiles is not None:
+            took_s = min(time.monotonic() - compiles, self._may_compile_s)
+            self._ends += took_s
+            self._may_compile_s -= took_s
 
     def _time_limit(self, timeout_s: float) -> TimeLimit:
         """The limit of one request, which is at most the rest of the session's time."""

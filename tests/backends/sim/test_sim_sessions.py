@@ -88,6 +88,15 @@ def test_a_child_that_hangs_is_ended_at_the_deadline() -> None:
         assert one._child.returncode is not None
 
 
+def test_making_machine_code_is_not_the_submissions_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARPGRADE_CACHE", str(tmp_path))
+    limit_s = 0.3
+    with session(f"{GOOD} atomicAdd(&x[threadIdx.x], 1.0f); __syncthreads();", Limits(total_s=limit_s)) as one:
+        begins = one._ends
+        assert one.run(case()).failure is None
+        assert one._ends > begins + limit_s  # LLVM alone took longer than the limit
+
+
 def test_an_endless_loop_is_a_finding_and_the_session_goes_on() -> None:
     with session("while (x[63] != 0.5f) __syncwarp();") as one:
         assert _kinds(one.run(case())) == ("timeout", "instruction_budget")
