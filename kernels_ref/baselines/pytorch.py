@@ -233,6 +233,31 @@ def _topk(logits: Any) -> Any:
     return weights / weights.sum(dim=1, keepdim=True), experts
 
 
+def histogram(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.histc`` of the integers in 256 bins; it allocates its result."""
+    return _histogram(arrays, _eager)
+
+
+def histogram_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`histogram` by ``torch.compile``, which calls the same kernel."""
+    return _histogram(arrays, _compiled)
+
+
+def _histogram(arrays: Arrays, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    return timed(lambda x: torch.histc(x, bins=256, min=0, max=256), x)
+
+
+def histogram_bincount(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.bincount``, which waits for the largest key before it counts."""
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    return _queued(lambda: torch.bincount(x, minlength=256))
+
+
 def w4a16_gemv(arrays: Arrays, numbers: Numbers) -> Run:
     """PyTorch's product with 4-bit weights (tinygemm): x in bfloat16, weights in its own order, packed before."""
     import torch

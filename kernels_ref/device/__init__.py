@@ -249,6 +249,15 @@ CHECKS: Mapping[str, Check] = {
         explain=Step("explain_sums", ("x", "n", "pieces", *_FOUND), grid="1"),
         scratch=(Scratch("pieces", "4096"),),
     ),
+    "counting:histogram": Check(
+        sources=("judge.cuh", "check_histogram.cu"),
+        steps=(
+            Step("partial_counts", ("x", "n", "partial"), grid="1024"),
+            Step("check_counts", ("partial", "counts", "findings"), grid="256"),
+        ),
+        explain=Step("explain_count", ("partial", *_FOUND), grid="1"),
+        scratch=(Scratch("partial", "256*1024"),),
+    ),
     "layout:transpose": Check(
         sources=("judge.cuh", "check_transpose.cu"),
         steps=(

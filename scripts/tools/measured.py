@@ -181,6 +181,7 @@ OF_PYTORCH = {
     "_flash": "FlashAttention-2",
     "_cudnn": "cuDNN",
     "_efficient": "memory-efficient attention",
+    "_bincount": "`bincount`",
 }
 """Which of PyTorch's ways a baseline takes, by the end of its name."""
 

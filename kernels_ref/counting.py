@@ -1,0 +1,17 @@
+"""Oracles for kernels that count, scatter or select."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+Inputs = Mapping[str, npt.NDArray[np.generic]]
+Numbers = Mapping[str, float]
+Outputs = dict[str, npt.NDArray[np.float64]]
+
+
+def histogram(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``counts[k]``: how many of ``x``, (n,), are k, for k from 0 to 255."""
+    return {"counts": np.bincount(inputs["x"].astype(np.int64), minlength=256).astype(np.float64)}
