@@ -29,7 +29,7 @@ EXERCISE = Exercise(
         reach=0.80,
         fraction=0.80,
         ceiling="read_f32x4",
-        note="a prediction: about 8 instructions and 2.5 wavefronts of shared memory for 32 keys leave memory the limit",
+        note="a prediction: 8 instructions and 2.5 wavefronts of shared memory for 32 keys, so memory is the limit",
     ),
     technique=(
         # 4 if each key is an atomic; 256 sums of each of 540 blocks are 2.1 at this size, and nothing at the timed one.
