@@ -15,3 +15,9 @@ Outputs = dict[str, npt.NDArray[np.float64]]
 def histogram(inputs: Inputs, numbers: Numbers) -> Outputs:
     """``counts[k]``: how many of ``x``, (n,), are k, for k from 0 to 255."""
     return {"counts": np.bincount(inputs["x"].astype(np.int64), minlength=256).astype(np.float64)}
+
+
+def sort_rows(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Each row of ``keys``, (rows, cols), in ascending order."""
+    rows = inputs["keys"].reshape(-1, int(numbers["cols"]))
+    return {"sorted": np.sort(rows, axis=1).astype(np.float64).reshape(-1)}
