@@ -169,7 +169,8 @@ class Large:
 class Expect:
     """One technique expectation on the counters at the simulated size; one-sided, so that a better answer passes.
 
-    A secret size near the simulated one must confirm that (`grader.grading.technique.evaluate_elsewhere`).
+    The sizes ``Exercise.counted`` must meet it, too, and a secret size near the simulated one must confirm it
+    (`grader.grading.technique.evaluate_elsewhere`).
     ``counter`` is a name of docs/counters.md (``sector_efficiency``, ``excess_wavefronts``, ``launches`` …), summed or
     averaged over all launches of the submission; one that ends in ``_in_code`` needs no run, and is graded also where
     the simulator cannot run the exercise; ``per`` divides it by an expression over the sizes; ``why`` is the
@@ -271,6 +272,9 @@ class Exercise:
     # name -> (least, largest, step): every run draws two more small sizes from it, so that nobody can list them. A
     # flag goes from 0 to 1, and only sizes whose range begins with 0 may be 0
     secret: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    # sizes of `small` whose counters are graded, too: those that take another way through the kernel (a row that is
+    # longer than the registers, a length that is no multiple of 4), each with at least a few thousand elements
+    counted: tuple[Size, ...] = ()
     large: Large | None = None  # None: no array has 2^31 elements
     timed: Size | None = None  # the size that is timed on a GPU; None: not timed
     scalars: Mapping[str, float] = field(default_factory=dict)  # float parameters by name, e.g. {"alpha": 2.5}

@@ -19,7 +19,8 @@ From a word to a value:
     exact, and every integer dtype:   low + ((uint64(x) * span) >> 32)   with span = exact_high - exact_low + 1 <= 2**32
     masked, of arrays that may be:    the real value where x is odd, -infinity where x is even; with ``masked_rows``
                                       also -infinity where (i / row + seed) % 4 is 0
-    special, of arrays that may be:   NaN where x % 2048 is 0, +infinity where it is 1, else the real value
+    special, of arrays that may be:   NaN where x % 2048 is 0, +infinity where it is 1, else the real value; of arrays
+                                      that may be masked, too, the masked one: a NaN may have only masked neighbours
     outlier, of values with one:      this number where x % 64 is 33, else the real value
     real, shape "uniform":            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
     real, shape "normal":             low + (high - low) / 1021 * t      with t = s + f * 2**-24, in [0, 1021)
@@ -212,13 +213,19 @@ def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size) -> 
         span = np.uint64(high - low + 1)
         return lambda words, start: ((words * span) >> _HALF).view(np.int64) + low
     real = _real(array, drawn)
-    if kind == "masked" and array.masked:
+
+    def others(words: _U64, start: int) -> npt.NDArray[np.float64]:
+        if not array.masked or kind not in ("masked", "special"):
+            return real(words)
         row = _integer(array, array.masked_rows, size) if array.masked_rows else 0
-        return lambda words, start: np.where(_is_masked(words, start, row, seed), -np.inf, real(words))
+        return np.where(_is_masked(words, start, row, seed), -np.inf, real(words))
+
     if kind == "special" and array.special:
-        kinds = (np.nan, np.inf)
-        return lambda words, start: np.select([words % np.uint64(2048) == k for k in range(2)], kinds, real(words))
-    return lambda words, start: real(words)
+        found = (np.nan, np.inf)
+        return lambda words, start: np.select(
+            [words % np.uint64(2048) == k for k in range(2)], found, others(words, start)
+        )
+    return others
 
 
 def _real(array: Array, drawn: Values) -> Callable[[_U64], npt.NDArray[np.float64]]:

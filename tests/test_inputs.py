@@ -169,6 +169,13 @@ def test_a_few_elements_of_a_special_array_are_nan_and_infinity() -> None:
     assert np.array_equal(make_array(array, 4000, 3, "special"), make_array(array, 4000, 3, "real"))
 
 
+def test_nan_has_only_masked_neighbours_somewhere_in_an_array_that_may_be_masked_too() -> None:
+    array = replace(EXERCISE.arrays[0], masked=True, special=True)
+    packs = make_array(array, 40_000, 3, "special").reshape(-1, 4)
+    with_nan = packs[np.isnan(packs).any(axis=1)]
+    assert (np.isneginf(with_nan).sum(axis=1) == 3).any()
+
+
 def test_integer_arrays_hold_integers_in_real_cases_too() -> None:
     real, exact = make_inputs(EXERCISE, SIZE, 1, "real"), make_inputs(EXERCISE, SIZE, 1, "exact")
     assert np.array_equal(real["k"], exact["k"])

@@ -59,6 +59,9 @@ def _idea(entry: CourseExercise) -> Iterator[str]:
 def _technique(entry: CourseExercise) -> Iterator[str]:
     from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS
 
+    for size in entry.exercise.counted:
+        if size not in entry.exercise.small:
+            yield f"the size {dict(size)} is counted, but is none of the small ones"
     for expect in entry.exercise.technique:
         if expect.counter not in KERNEL_COUNTERS and expect.counter not in HOST_COUNTERS:
             yield f"there is no counter {expect.counter!r}"

@@ -38,7 +38,11 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
 
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
     sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=elements)
-    cases = tuple(Case(size, kind, small=True) for size in sizes for kind in kinds)
+    cases = tuple(
+        Case(size, kind, small=True, confirms=size in exercise.counted and kind == kinds[0])
+        for size in sizes
+        for kind in kinds
+    )
     if exercise.host:
         return cases
     larger = larger_secret_sizes(exercise, seed)

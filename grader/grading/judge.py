@@ -244,7 +244,9 @@ def _elsewhere(
     every = (outcome for report in reports if report.backend == "sim" for outcome in report.outcomes)
     outcomes = (outcome for outcome in every if outcome.case.confirms and outcome.word is None)
     misses = (
-        technique.evaluate_elsewhere(expect, outcome.launches, outcome.case.size, launches, exercise.simulated)
+        technique.evaluate_elsewhere(
+            expect, outcome.launches, outcome.case.size, launches, exercise.simulated, tails=not outcome.case.small
+        )
         for outcome in outcomes
         for expect in exercise.technique
     )

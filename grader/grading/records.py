@@ -145,7 +145,8 @@ class CompiledSubmission:
 class Case:
     """One size with one kind of values. ``counters``: with the simulator's counters; small cases run in other orders.
 
-    ``confirms``: a secret size whose counters must confirm those of the simulated size.
+    ``confirms``: a size whose counters must confirm those of the simulated size: a small one all that is expected of
+    them, a secret one as far as its tails allow.
     ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation. A large case
     has a ``period``, as in `grader.exercise.Large`. With ``repeats`` the inputs repeat those of this size, in the same
     memory on the simulator.

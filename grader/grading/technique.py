@@ -191,17 +191,22 @@ def evaluate_elsewhere(
     size: Size,
     simulated: Sequence[LaunchRecord],
     simulated_size: Size,
+    *,
+    tails: bool = True,
 ) -> tuple[Miss, Miss] | None:
     """Return None where the counters of another, smaller size confirm those of the simulated one.
 
-    Else what was counted there, and at the simulated size, which meets ``expect``. Sums with an upper limit may be as
-    large as there, because a tile that is not full costs as much as a full one.
+    Else what was counted there, and at the simulated size, which meets ``expect``. With ``tails`` sums with an upper
+    limit may be as large as there, because a tile that is not full costs as much as a full one; without, the other size
+    must meet ``expect`` itself.
     """
     missed = evaluate(expect, launches, size)
     if missed is None:
         return None
     there = total(expect.counter, simulated) / per(expect, simulated_size)
-    if expect.at_least is not None:
+    if not tails:
+        fine = False
+    elif expect.at_least is not None:
         fine = missed.found * SLACK >= expect.at_least
     elif expect.counter in KERNEL_COUNTERS and KERNEL_COUNTERS[expect.counter].total == "sum":
         fine = missed.found * missed.per <= total(expect.counter, simulated)

@@ -34,6 +34,7 @@ def test_the_exercises_of_the_miniature_course_are_in_order(exercise):
         ({"technique": (replace(GOOD, at_most=1.0),)}, "either at_least or at_most"),
         ({"technique": (replace(GOOD, at_least=None),)}, "either at_least or at_most"),
         ({"technique": (replace(GOOD, hint=""),)}, "has no hint"),
+        ({"technique": (GOOD,), "counted": ({"n": 12345},)}, "is counted, but is none of the small ones"),
         ({"technique": (replace(GOOD, why="", hint=""),)}, "has no why"),
         ({"oracle": "mini:nothing"}, "nothing"),
         ({"tolerance": Tolerance(absolute=1e9), "exact": False}, "passes although it holds zeros"),

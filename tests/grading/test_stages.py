@@ -136,6 +136,22 @@ def test_technique_at_the_simulated_size_alone_is_none(request_for):
     assert message.startswith(f"at n={counted} sector efficiency is 0.125, although it is 1 at n=64; this step asks")
 
 
+def test_technique_at_a_size_that_takes_another_way_through_the_kernel_is_asked_in_full(request_for):
+    """Sums may be as large as at the simulated size where a secret size confirms them, and not at a counted one."""
+
+    def strided_at_13(run: CaseRun) -> Execution:
+        if size_of(run) != 13 or not run.counters:
+            return honest(run)
+        return replace(honest(run), launches=(launch(sector_efficiency=0.7, sectors=64.0),))
+
+    exercise = replace(EXERCISE, small=(*EXERCISE.small, {"n": 13}))
+    assert grade(request_for(FakeBackend(behave=strided_at_13), exercise=exercise)).verdict == "pass"
+    exercise = replace(exercise, counted=({"n": 13},))
+    verdict = grade(request_for(FakeBackend(behave=strided_at_13), exercise=exercise))
+    assert verdict.verdict == "technique"
+    assert verdict.diagnostics[0].message.startswith("at n=13 sector efficiency is 0.7, although it is 1 at n=64")
+
+
 # --------------------------------------------------------------------------------------------------------------- words
 
 

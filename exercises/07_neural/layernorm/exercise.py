@@ -47,6 +47,8 @@ EXERCISE = Exercise(
         {"rows": 1, "cols": 8209},
         {"rows": 1, "cols": 32768},
     ),
+    # A row that does not fit into registers, and one that cannot be read as float4: read once, too.
+    counted=({"rows": 1, "cols": 8209}, {"rows": 1, "cols": 32768}),
     secret={"rows": (1, 40, 1), "cols": (2, 1500, 1)},
     simulated={"rows": 64, "cols": 1024},
     timed={"rows": 16384, "cols": 4096},  # 512 MiB read and written
@@ -80,6 +82,14 @@ EXERCISE = Exercise(
             per="rows*cols",
             why="More than the result is stored: y is no place for what lies between.",
             hint="a difference from the mean stays in a register, or is computed again",
+        ),
+        Expect(
+            "local_bytes",
+            at_most=0.1,
+            per="rows*cols",
+            why="The row lies in local memory, which is device memory behind L1.",
+            hint="registers have no addresses: every loop over the array is unrolled, with a constant as its bound; "
+            "the end of the row is a condition inside",
         ),
         # 12 bytes loaded and 4 stored are 0.5 sectors for each element. A thread for each row takes more than 2.
         Expect(

@@ -51,12 +51,20 @@ EXERCISE = Exercise(
             why="More than O is written: scores or shares, or O again for each tile.",
             hint="keep a tile's scores in registers or shared memory, and O's sums in registers until the last tile",
         ),
+        Expect(
+            "local_bytes",
+            at_most=0.1,
+            per="4*heads*n_q*d",
+            why="Scores or sums lie in local memory, which is device memory behind L1.",
+            hint="registers have no addresses: every loop over the arrays of a thread is unrolled, with a constant as "
+            "its bound",
+        ),
         # Tiles of 64 query rows load Q once, and K and V once each; larger tiles load less.
         Expect(
             "global_load_bytes",
             at_most=1.02,
             per="4*heads*d*(n_q + 2*n_k*cdiv(n_q, 64))",
-            why="K and V are loaded too often: a block loads each of them once, for all of its query rows.",
+            why="K and V are loaded for too few query rows at a time.",
             hint="give a block 64 query rows, load tiles of K and V into shared memory, and use them for all 64 rows",
         ),
     ),
