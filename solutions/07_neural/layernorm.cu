@@ -50,6 +50,7 @@ __device__ void normalise(const Pack* __restrict__ x, const Pack* __restrict__ g
     int T = blockDim.x;
 
     // What goes to shared memory is copied past the registers: all of it is in flight together with the loads below.
+#pragma unroll 1
     for (int i = PACKS * T + t; i < packs; i += T)
         __pipeline_memcpy_async(rest + i - PACKS * T, x + i, sizeof(Pack));
     __pipeline_commit();
@@ -67,6 +68,7 @@ __device__ void normalise(const Pack* __restrict__ x, const Pack* __restrict__ g
 
     // No barrier: a thread waits for its own copies, and reads no others.
     __pipeline_wait_prior(0);
+#pragma unroll 1
     for (int i = PACKS * T + t; i < packs; i += T)
         sum += sum_of(rest[i - PACKS * T]);
     float mean = block_sum(sum, sums) / cols;
@@ -77,6 +79,7 @@ __device__ void normalise(const Pack* __restrict__ x, const Pack* __restrict__ g
     for (int k = 0; k < PACKS; ++k)
         if (k * T + t < packs)
             square += sum_of((v[k] - mean) * (v[k] - mean));
+#pragma unroll 1
     for (int i = PACKS * T + t; i < packs; i += T)
         square += sum_of((rest[i - PACKS * T] - mean) * (rest[i - PACKS * T] - mean));
     float scale = rsqrtf(block_sum(square, squares) / cols + eps);

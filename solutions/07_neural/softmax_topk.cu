@@ -65,7 +65,7 @@ extern "C" __global__ void softmax_topk(const float* logits, float* weights, int
 
     // 16 lanes load a row of 64 floats: a request has two rows. All 16 requests of a lane are in flight, without registers.
     const float* source = logits + (size_t)first * EXPERTS;
-#pragma unroll
+#pragma unroll 4
     for (int i = 0; i < 16; ++i) {
         int row = 2 * i + lane / 16, column = 4 * (lane % 16);
         if (row < here)
