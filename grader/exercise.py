@@ -56,6 +56,9 @@ class Array:
     dtype: Literal["float16", "float32", "float64", "int8", "uint8", "int32", "uint32", "int64"]
     count: str
     role: Literal["in", "out"] = "in"
+    # the axes of an output with their lengths, the slowest first, by which a wrong element is named: ``{"head":
+    # "heads", "query": "n_q", "column": "d"}``. A count that is a product of two sizes has rows and columns without it
+    axes: Mapping[str, str] = field(default_factory=dict, hash=False)
     values: Values = field(default_factory=Values)
     # the values for timed launches and libraries, if ``values`` are special ones (those with zeros and subnormal
     # results of expf, for example), which take other paths, so that their time does not represent ordinary data

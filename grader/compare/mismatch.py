@@ -11,6 +11,7 @@ import numpy as np
 
 from grader.compare.tolerance import right, rounded_to
 from grader.errors import GraderFault
+from grader.expressions import evaluate_integer
 from grader.findings.record import Finding
 from grader.frozen import dataclass
 from grader.inputs import element_count, is_poison
@@ -38,11 +39,26 @@ class Wrong:
     inputs: Arrays
 
     @property
-    def shape(self) -> tuple[int, int] | None:
-        """Rows and columns of an array whose count is a product of two sizes (``rows*cols``); else None."""
+    def axes(self) -> Mapping[str, int]:
+        """The axes with their lengths: those declared, or row and column of a product of two sizes; {} if unknown."""
+        if self.array.axes:
+            return {name: evaluate_integer(length, self.size) for name, length in self.array.axes.items()}
         match = re.fullmatch(r"\s*(\w+)\s*\*\s*(\w+)\s*", self.array.count)
         known = match is not None and match[1] in self.size and match[2] in self.size
-        return (self.size[match[1]], self.size[match[2]]) if match and known else None
+        return {"row": self.size[match[1]], "column": self.size[match[2]]} if match and known else {}
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """The lengths of two axes; None if the array has another number of axes."""
+        rows, columns = (*self.axes.values(), 0, 0)[:2]
+        return (rows, columns) if len(self.axes) == 2 else None
+
+    def place(self, index: int) -> dict[str, int]:
+        """The number of an element on each axis: ``{"row": 2, "column": 5}``."""
+        found = {}
+        for name, length in reversed(self.axes.items()):
+            index, found[name] = divmod(index, length)
+        return dict(reversed(found.items()))
 
 
 def compare(
@@ -84,20 +100,21 @@ def _of_length(arrays: Arrays, array: Array, count: int, source: str) -> npt.NDA
 
 
 def _mismatch(output: Wrong, plan: LaunchPlan | None, beside: Beside | None) -> Finding:
-    """The finding. ``position`` is (row, column) if the array's count is a product of two sizes.
+    """The finding. ``place`` has the element's number on each axis, and ``position`` is that of two axes.
 
-    The thread is the one with the element's global index; for matrices it is not known.
+    The thread is the one with the index of an element that was never written; for matrices it is not known.
     """
     index = int(np.argmax(output.wrong))
-    position = divmod(index, output.shape[1]) if output.shape else None
-    writer = likely_writer(plan, len(output.got), index) if plan and not position else None
+    place, value = output.place(index), _value(output, index, plan)
+    position = tuple(place.values()) if output.shape else None
+    writer = likely_writer(plan, len(output.got), index) if plan and not place and value == "unwritten" else None
     inputs = beside(output.array.name, index) if beside and not is_poison(output.got)[index] else ""
     cause, facts = guess(output)
     block, thread = ((number, 0, 0) for number in writer) if writer else (None, None)
     return Finding(
         "wrong", cause, space="global", array=output.array.name, index=index, thread=thread, block=block,
         facts={
-            "size": dict(output.size), "position": position, "value": _value(output, index, plan), "inputs": inputs,
+            "size": dict(output.size), "place": place, "position": position, "value": value, "inputs": inputs,
             "got": digits(output.got[index]), "expected": digits(output.expected[index]),
             "wrong": int(output.wrong.sum()), "count": len(output.got), **facts,
         },
@@ -211,6 +228,32 @@ def _multiple(output: Wrong) -> Guess | None:
     return "multiple", {"ratio": f"{ratio:.6g}"}
 
 
+LEAST_PART = 1e6
+"""Elements below this multiple of the least normal number are too coarse for a quotient."""
+
+
+def _multiple_in_each_row(output: Wrong) -> Guess | None:
+    """The wrong elements of each row are the same multiple of the expected ones, but rows differ."""
+    length = [0, *output.axes.values()][-1]
+    if len(output.axes) < 2 or length < 2 or output.got.dtype.kind != "f":
+        return None
+    expected, got = (values.astype(np.float64).reshape(-1, length) for values in (output.expected, output.got))
+    least = LEAST_PART * float(np.finfo(output.got.dtype).tiny)
+    clear = output.wrong.reshape(-1, length) & (np.abs(expected) > least)
+    ratios: dict[int, float] = {}
+    for row in map(int, np.flatnonzero(clear.sum(axis=1) > 1)):
+        quotients = got[row, clear[row]] / expected[row, clear[row]]
+        if not quotients[0] or not np.allclose(quotients, quotients[0], rtol=1e-4, atol=0):
+            return None
+        if abs(quotients[0] - 1) > 1e-3:  # clearly more than quotients differ within a row
+            ratios[row] = float(quotients[0])
+    if len(ratios) < 2:
+        return None
+    first = next(iter(ratios))
+    in_row = dict([*output.place(first * length).items()][:-1])
+    return "multiple_in_each_row", {"ratio": f"{ratios[first]:.4g}", "in_row": in_row}
+
+
 def _from_some_element_on(output: Wrong) -> Guess | None:
     first, count = int(np.argmax(output.wrong)), int(output.wrong.sum())
     if first == 0 or count < 2 or first + count != len(output.got):
@@ -236,6 +279,7 @@ _GUESSES: tuple[Callable[[Wrong], Guess | None], ...] = (
     _transposed,
     _shifted,
     _multiple,
+    _multiple_in_each_row,  # before `_near`: it says more
     _near,
     _from_some_element_on,
 )

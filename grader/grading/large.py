@@ -123,4 +123,4 @@ def wrong_value(exercise: Exercise, case: Case, data: CaseData, outputs: Arrays,
     ran = int(np.count_nonzero(~is_poison(outputs[found.array or ""])))
     found = replace(found, facts={**found.facts, "size": dict(case.size), "elements": largest, "count": ran})
     # Elements that share their memory cannot be told apart.
-    return replace(found, index=None, facts={**found.facts, "position": None}) if repeats else found
+    return replace(found, index=None, facts={**found.facts, "position": None, "place": {}}) if repeats else found

@@ -55,6 +55,8 @@ CODE_LINE = "// "  # begins a line of code in a next step
 PRINTED_LINES = 12
 OTHERS_SHOWN = 3
 SIZES_SHOWN = 8
+NEAREST_SHOWN = 3
+DIFFERENCES_SHOWN = 4  # of one case; one with more is another case altogether
 LAUNCHES_SHOWN = 4
 
 
@@ -161,7 +163,8 @@ def _code(found: Diagnostic, source: str, width: int) -> list[Text]:
 def _case_words(verdict: Verdict) -> str:
     """``n=1000, real values, on the simulator; 3 others passed (right at n=1, 31, 33)``.
 
-    If a size is one number, the sizes that pass are listed: the first size that fails often shows the cause.
+    If a size is one number, the sizes that pass are listed: the first size that fails often shows the cause. Else the
+    cases most like the failed one are named by what differs: ``(the nearest: causal=0)``.
     """
     failed = verdict.failing_case
     if failed is None or verdict.verdict == "invalid":  # a launch line is wrong at any size
@@ -169,12 +172,31 @@ def _case_words(verdict: Verdict) -> str:
     passed = [case for case in verdict.cases if case.status == "passed"]
     words = _case(failed) + (f"; {counted(len(passed), 'other')} passed" if passed else ", the first one")
     if len(failed.size) != 1:
-        return words
+        return words + _nearest(failed, passed)
     ((name, limit),) = failed.size.items()
     sizes = [*dict.fromkeys(case.size[name] for case in passed if case.size.get(name, limit) != limit)]
     left_out = [sizes[0], "…"] if len(sizes) > SIZES_SHOWN else []
     listed = ", ".join(map(str, [*left_out, *sizes[-SIZES_SHOWN:]]))
     return words + (f" (right at {name}={listed})" if sizes else "")
+
+
+def _nearest(failed: CaseResult, passed: Sequence[CaseResult]) -> str:
+    """The cases with the fewest differences, by these: ``(right with causal=0)``; "" if they are too many to help."""
+    differences = dict.fromkeys(filter(None, (_difference(failed, case) for case in passed)))
+    least = min(map(len, differences), default=0)
+    nearest = [one for one in differences if len(one) == least]
+    if not 0 < least <= DIFFERENCES_SHOWN:
+        return ""
+    return f" (right with {'; '.join(', '.join(one) for one in nearest[:NEAREST_SHOWN])})"
+
+
+def _difference(failed: CaseResult, passed: CaseResult) -> tuple[str, ...]:
+    """What a case that passed has and the failed one has not: ``n_q=5``, ``exact values``, ``no slices``."""
+    sizes = [f"{name}={value}" for name, value in passed.size.items() if failed.size.get(name) != value]
+    values = [f"{passed.values} values"] if passed.values != failed.values else []
+    slices = ["other slices" if passed.offsets else "no slices"] if passed.offsets != failed.offsets else []
+    backend = [BACKENDS[passed.backend]] if passed.backend != failed.backend else []
+    return (*sizes, *values, *slices, *backend)
 
 
 def _case(case: CaseResult) -> str:

@@ -49,6 +49,7 @@ class Place:
     thread: Dim3
     block: Dim3
     line: int | None
+    called_at: int = 0  # the line of the innermost call of its function; 0: none, or unknown
 
 
 @dataclass(frozen=True)
@@ -175,14 +176,14 @@ class _Reader:
     def _race(self, event: Event, site: Site, finding: Finding) -> Event:
         stamp = finding.other
         line_index = (stamp >> Stamp.LINE) & Stamp.MAX_LINE
-        line = self.kernel.lines[line_index] if line_index < len(self.kernel.lines) else None
+        line, called_at = self.kernel.lines[line_index] if line_index < len(self.kernel.lines) else (None, 0)
         atomic = bool(stamp & (1 << Stamp.ATOMIC)) and any(
             s.kind == "atomic" and s.line == line for s in self.kernel.sites
         )
         word = "read" if finding.kind == kinds.RACE_READ_WRITE else "atomic" if atomic else self._writer(line, site)
         thread = _coordinates((stamp >> Stamp.THREAD) & 1023, self.block)
         block = max(0, (stamp >> Stamp.SERIAL) - self.device.last_serial_base)
-        other = Place(word, thread, _coordinates(block, self.grid), line or None)
+        other = Place(word, thread, _coordinates(block, self.grid), line or None, called_at)
         if (stamp >> Stamp.CLOCK) & Stamp.MAX_CLOCK == Stamp.MAX_CLOCK:
             event, other = replace(event, kind="missing_async_wait"), replace(other, kind="copy")
         if other.block != event.block and event.kind == "race" and not self.kernel.grid_sync:
@@ -247,4 +248,4 @@ def _at(event: Event, kind: str) -> Place:
 
 def _own(event: Event, site: Site) -> Place:
     word = {"load": "read", "store": "write"}.get(site.kind, site.kind or "read")
-    return _at(event, "copy" if site.name.startswith(ASYNC_COPY) else word)
+    return replace(_at(event, "copy" if site.name.startswith(ASYNC_COPY) else word), called_at=site.called_at)

@@ -20,6 +20,7 @@ from grader.compare.self_test import TrialCase
 from grader.errors import GraderFault, UsageError
 from grader.exercise import Array, Exercise, Tolerance, Values
 from grader.findings.record import Finding
+from grader.findings.sentences import sentence
 from grader.inputs import poison
 from grader.launch import Launch, LaunchPlan, Scratch
 
@@ -29,10 +30,12 @@ COURSE = Path(__file__).parents[1] / "course"
 SCALE = load_catalog([COURSE]).find("scale").exercise
 
 
-def exercise(dtype: Any = "float32", count: str = "n", **tolerance: Any) -> Exercise:
+def exercise(
+    dtype: Any = "float32", count: str = "n", *, axes: Mapping[str, str] | None = None, **tolerance: Any
+) -> Exercise:
     return replace(
         SCALE,
-        arrays=(Array("x", "float32", "n"), Array("y", dtype, count, role="out")),
+        arrays=(Array("x", "float32", "n"), Array("y", dtype, count, role="out", axes=axes or {})),
         tolerance=Tolerance(**tolerance),
     )
 
@@ -146,8 +149,8 @@ def test_the_first_wrong_element_is_named_with_both_values_and_the_count() -> No
     found = wrong(got, COUNTING)
     assert (found.array, found.index) == ("y", 40)
     assert found.facts == {
-        "size": {"n": 100}, "position": None, "value": "got", "inputs": "", "got": "-3.0", "expected": "41.0",
-        "wrong": 2, "count": 100,
+        "size": {"n": 100}, "place": {}, "position": None, "value": "got", "inputs": "",
+        "got": "-3.0", "expected": "41.0", "wrong": 2, "count": 100,
     }  # fmt: skip
 
 
@@ -277,6 +280,8 @@ def plan_of(*launches: tuple[int, int]) -> LaunchPlan:
 def test_the_probable_writer_is_named_where_each_thread_has_one_element() -> None:
     got = COUNTING.astype(np.float32)
     got[70] = 0
+    assert wrong(got, COUNTING, plan=plan_of((4, 32))).thread is None  # something was written there
+    got[70:71] = poison("float32", 1)
     found = wrong(got, COUNTING, plan=plan_of((4, 32)))
     assert (found.block, found.thread) == ((2, 0, 0), (6, 0, 0))
 
@@ -284,8 +289,28 @@ def test_the_probable_writer_is_named_where_each_thread_has_one_element() -> Non
 @pytest.mark.parametrize("plan", [plan_of((2, 32)), plan_of((40, 32)), plan_of((4, 32), (4, 32)), None])
 def test_no_writer_is_named_where_it_is_uncertain(plan: LaunchPlan | None) -> None:
     got = COUNTING.astype(np.float32)
-    got[70] = 0
+    got[70:71] = poison("float32", 1)
     assert wrong(got, COUNTING, plan=plan).thread is None
+
+
+def test_declared_axes_name_the_wrong_element() -> None:
+    got = COUNTING.astype(np.float32)
+    got[37] = 0
+    axes = {"head": "heads", "query": "n_q", "column": "4"}
+    of = exercise(count="heads*n_q*4", axes=axes)
+    found = wrong(got, COUNTING, of=of, size={"heads": 5, "n_q": 5, "n": 100})
+    assert found.facts["place"] == {"head": 1, "query": 4, "column": 1}
+    assert sentence(found).startswith("y[37] (head 1, query 4, column 1) at ")
+
+
+def test_a_factor_of_each_row_is_told_where_the_rows_differ() -> None:
+    factors = np.repeat([0.74, 1.5, 1.0, 1.25], 25)
+    of, size = exercise(count="rows*cols"), {"rows": 4, "cols": 25, "n": 100}
+    found = wrong((COUNTING * factors).astype(np.float32), COUNTING, of=of, size=size)
+    assert found.cause == "multiple_in_each_row"
+    assert "; each row is wrong by a factor of its own (row 0: 0.74)" in sentence(found)
+    noise = (COUNTING * factors * np.tile([1, 1.01, 1, 0.98], 25)).astype(np.float32)
+    assert wrong(noise, COUNTING, of=of, size=size).cause == ""
 
 
 def test_a_missing_or_short_array_is_the_graders_fault() -> None:

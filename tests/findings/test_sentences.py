@@ -19,7 +19,7 @@ from grader.findings.sentences import sentence
 FACTS = {"size": {"rows": 4, "cols": 25}, "got": "3.0", "expected": "8.0", "wrong": 2, "count": 100}
 
 CAUSES: Mapping[str, Mapping[str, Any]] = {
-    "": {"position": (1, 12), "inputs": "x[37] = 3.0, z[37] = 5.0"},
+    "": {"place": {"row": 1, "column": 12}, "inputs": "x[37] = 3.0, z[37] = 5.0"},
     "nothing_written": {"value": "unwritten", "wrong": 100},
     "last_unwritten": {"value": "unwritten", "unwritten": 3},
     "unwritten": {"value": "unwritten_or_computed", "unwritten": 50},
@@ -31,6 +31,7 @@ CAUSES: Mapping[str, Mapping[str, Any]] = {
     "shifted_before": {},
     "zeros": {},
     "multiple": {"ratio": "-1"},
+    "multiple_in_each_row": {"ratio": "0.74", "in_row": {"row": 0}},
     "near": {"largest": "0.001"},
     "from_some_element_on": {"multiple_of": 32, "wrong": 36},
 }
@@ -72,6 +73,9 @@ zeros:
 multiple:
     y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; each is -1 times what it
     should be
+multiple_in_each_row:
+    y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; each row is wrong by a factor
+    of its own (row 0: 0.74)
 near:
     y[64] at rows=4, cols=25: got 3.0, expected 8.0; 2 of 100 elements are wrong; the error is small (at most
     0.001 of the value): a term is missing or counted twice, or the precision is too low

@@ -385,6 +385,12 @@ races.barrier_of_one_round
     → the __syncthreads() in line 6 orders one iteration of the loop in line 4, but not the next iteration after
       it: end the loop's body with a __syncthreads() too
 
+races.barrier_of_one_call
+    race on shared part[3]: written by thread 49 at k.cu:2, read by thread 5 at k.cu:4, no barrier between
+    → written in the call in line 8, read in the call in line 7, and the __syncthreads() in line 3 orders the
+      accesses of one call of f() only: end f() with a __syncthreads() after its last access, or give each call
+      an array of its own
+
 races.way_around_the_barrier
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:7, no barrier between
     → the __syncthreads() in line 6 does not order these two: is there a way around it?
@@ -767,8 +773,8 @@ outputs.grid_that_ends_before_the_array
       several elements a thread
 
 outputs.threads_that_end_before_the_matrix
-    y[65] (row 1, column 0) at n=65: it was never written; expected 5.0; 1 of 130 elements is wrong; it is
-    probably thread 5 of block 0 that should write it
+    y[65] at n=65: it was never written; expected 5.0; 1 of 130 elements is wrong; it is probably thread 5 of
+    block 0 that should write it
     → the launch in line 1 starts 1 block, and row 1 is the first that nobody wrote: do they reach every row of
       y?
 

@@ -162,6 +162,34 @@ def test_the_loop_that_comes_back_is_the_one_that_both_lines_are_in() -> None:
     assert ("line 8" in one.hint, "line 4" in one.hint) == (True, True)
 
 
+@pytest.mark.parametrize("inline", ["__forceinline__", "__noinline__"])
+def test_accesses_in_two_calls_of_a_function_are_told_by_their_calls(inline: str) -> None:
+    one = of_function(inline, "src[t] = f(part, t);\nsrc[t] += f(part, t + 1);")
+    assert one.rule == "races.barrier_of_one_call"
+    assert {int(line) for line in re.findall(r"the call in line (\d+)", one.hint)} == {8, 9}
+    assert "the __syncthreads() in line 3 orders the accesses of one call of f() only" in one.hint
+
+
+def test_a_call_in_a_loop_is_told_that_the_next_one_follows() -> None:
+    one = of_function("__noinline__", "for (int k = 0; k < 3; ++k)\n    src[t] += f(part, t + k);")
+    assert one.rule == "races.barrier_of_one_call"
+    assert "the one in line 9 is in the loop in line 8" in one.hint
+
+
+def of_function(inline: str, body: str) -> Diagnostic:
+    """The first race of a kernel that calls a function, whose barrier is in line 3; the body begins in line 8."""
+    source = (
+        f"{inline} __device__ float f(float* of_warps, float v) {{\n"
+        "    if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = v;\n__syncthreads();\n"
+        "    return of_warps[threadIdx.x % 2];\n}\n"
+        'extern "C" __global__ void k(float* src) {\n'
+        f"extern __shared__ float part[]; int t = threadIdx.x;\n{body}\n}}\n"
+    )
+    with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
+        execution = session.run(CaseRun(PLAN, (Buffer("x", "float32", COUNT, "out"),)))
+    return next(one for one in all_said(execution, source, PLAN) if one.kind == "race")
+
+
 def test_a_barrier_elsewhere_is_not_blamed_for_what_a_lambda_does() -> None:
     one = first(
         "float sum = 0;\nauto put = [&](float v) {\n    part[t] = v;\n};\nput(1);\n__syncthreads();\n"

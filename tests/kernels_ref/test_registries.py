@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,11 @@ def test_the_work_in_bytes_is_every_array_once(name: str) -> None:
     assert all(n <= element_count(a, exercise.timed) for a, n in zip(arrays, moved, strict=True))
     expected = sum(n * element_bytes(a) for a, n in zip(arrays, moved, strict=True))
     assert evaluate(exercise.work.bytes, exercise.timed) == expected
+
+
+@pytest.mark.parametrize("name", [name for name, e in EXERCISES.items() if any(a.axes for a in e.outputs)])
+def test_the_axes_of_an_output_hold_all_of_its_elements(name: str) -> None:
+    for size in (*EXERCISES[name].small, EXERCISES[name].simulated):
+        for array in EXERCISES[name].outputs:
+            lengths = [evaluate_integer(length, size) for length in array.axes.values()]
+            assert not lengths or math.prod(lengths) == element_count(array, size)

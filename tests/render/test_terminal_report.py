@@ -79,6 +79,19 @@ def test_sizes_that_are_right_stand_beside_the_one_that_fails():
     assert re.search(r"\(right\s+at\s+n=1\)", report(replace(RACY, cases=half)))
 
 
+def test_cases_that_are_right_are_named_by_what_differs():
+    right = replace(PASSED.cases[0], size={"n_q": 5, "n_k": 70, "causal": 0})
+    far = replace(right, size={"n_q": 1, "n_k": 1, "causal": 0})
+    failed = replace(right, size={"n_q": 5, "n_k": 70, "causal": 1}, status="failed")
+    assert "2 others passed (right with causal=0)" in flat(report(replace(RACY, cases=(far, right, failed))))
+    unusual = replace(failed, status="passed", values="unusual")
+    assert "(right with unusual values)" in flat(report(replace(RACY, cases=(far, unusual, failed))))
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
 def test_place_is_told_once():
     warning = Diagnostic("uninitialised_read", "thread 0 reads x[1] at k.cu:5", severity="warning", file="k.cu", line=5)
     text = report(replace(RACY, diagnostics=(*RACY.diagnostics, warning)))

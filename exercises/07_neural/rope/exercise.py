@@ -16,7 +16,9 @@ EXERCISE = Exercise(
     arrays=(
         Array("x", "float32", "tokens*heads*dim", values=ACTIVATIONS, unusual=POSITIVE),
         Array("positions", "int32", "tokens", values=POSITIONS),
-        Array("y", "float32", "tokens*heads*dim", role="out"),
+        Array(
+            "y", "float32", "tokens*heads*dim", role="out", axes={"token": "tokens", "head": "heads", "column": "dim"}
+        ),
     ),
     scalars={"base": 10000.0},
     oracle="transformer:rope",

@@ -15,8 +15,8 @@ EXERCISE = Exercise(
         Array(
             "logits", "float32", "rows*64", values=WIDE, timed=ORDINARY, unusual=(ORDINARY, EQUAL, LARGE), masked=True
         ),
-        Array("weights", "float32", "rows*8", role="out"),
-        Array("experts", "int32", "rows*8", role="out"),
+        Array("weights", "float32", "rows*8", role="out", axes={"row": "rows", "place": "8"}),
+        Array("experts", "int32", "rows*8", role="out", axes={"row": "rows", "place": "8"}),
     ),
     oracle="softmax:topk",
     small=({"rows": 1}, {"rows": 2}, {"rows": 31}, {"rows": 33}, {"rows": 127}, {"rows": 300}),

@@ -21,7 +21,7 @@ EXERCISE = Exercise(
         Array("Q", "float16", "heads*n_q*d", values=ORDINARY, unusual=(STEEP, ORDINARY)),
         Array("K", "float16", "heads*n_k*d", values=ORDINARY, unusual=(STEEP, DOMINANT)),
         Array("V", "float16", "heads*n_k*d", values=VALUES),
-        Array("O", "float16", "heads*n_q*d", role="out"),
+        Array("O", "float16", "heads*n_q*d", role="out", axes={"head": "heads", "query": "n_q", "column": "d"}),
     ),
     oracle="attention:forward",
     checker="attention:forward_f16",

@@ -22,7 +22,13 @@ EXERCISE = Exercise(
         Array("k", "float16", "seqs*kv_heads*tokens*128", values=NORMAL, unusual=(STEEP, BELOW)),
         Array("v", "float16", "seqs*kv_heads*tokens*128", values=SHIFTED),
         Array("lengths", "int32", "seqs", values=Values(exact_low="max(tokens - spread, 0)", exact_high="tokens")),
-        Array("out", "float16", "seqs*kv_heads*group*128", role="out"),
+        Array(
+            "out",
+            "float16",
+            "seqs*kv_heads*group*128",
+            role="out",
+            axes={"sequence": "seqs", "head": "kv_heads*group", "column": "128"},
+        ),
     ),
     oracle="decoding:flash",
     # lengths[s] is a random number from tokens - spread, or 0, to tokens

@@ -15,8 +15,20 @@ EXERCISE = Exercise(
     paths=("attention",),
     arrays=(
         Array("K", "float16", "batch*heads*tokens*128", values=ORDINARY, unusual=(OUTLIERS, ZEROS, TINY)),
-        Array("q", "int8", "batch*heads*tokens*128", role="out"),
-        Array("scales", "float32", "batch*heads*cdiv(tokens, 64)*128", role="out"),
+        Array(
+            "q",
+            "int8",
+            "batch*heads*tokens*128",
+            role="out",
+            axes={"sequence": "batch", "head": "heads", "token": "tokens", "column": "128"},
+        ),
+        Array(
+            "scales",
+            "float32",
+            "batch*heads*cdiv(tokens, 64)*128",
+            role="out",
+            axes={"sequence": "batch", "head": "heads", "tile": "cdiv(tokens, 64)", "column": "128"},
+        ),
     ),
     oracle="quantised:keys_int8",
     small=(

@@ -16,7 +16,7 @@ EXERCISE = Exercise(
         Array("Q", "float16", "heads*n*64", values=ORDINARY),
         Array("K", "float16", "heads*n*64", values=ORDINARY),
         Array("V", "float16", "heads*n*64", values=VALUES),
-        Array("O", "float16", "heads*n*64", role="out"),
+        Array("O", "float16", "heads*n*64", role="out", axes={"head": "heads", "token": "n", "column": "64"}),
     ),
     oracle="linear_attention:causal",
     small=(

@@ -23,7 +23,13 @@ EXERCISE = Exercise(
         # `far` is 1 but for the large size, whose pool repeats its first pages: there entries go up to far - 1
         Array("table", "int32", "seqs*cdiv(tokens, 16)", values=Values(exact_low=0, exact_high="max(pool, far) - 1")),
         Array("lengths", "int32", "seqs", values=Values(exact_low="max(tokens - spread, 0)", exact_high="tokens")),
-        Array("out", "float16", "seqs*kv_heads*group*128", role="out"),
+        Array(
+            "out",
+            "float16",
+            "seqs*kv_heads*group*128",
+            role="out",
+            axes={"sequence": "seqs", "head": "kv_heads*group", "column": "128"},
+        ),
     ),
     oracle="decoding:paged",
     small=(

@@ -136,6 +136,7 @@ def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
         "dynamic": event.dynamic, "cooperative": event.cooperative, "launched_at": event.launched_at,
         "block_threads": block_threads, "element_bytes": size,
         "matrix": event.instruction.partition(".")[0] in WHOLE_WARP,
+        "calls": _calls(event),
         "misaligned": event.width and (event.address or 0) % event.width != 0,
         "begins": in_memory and event.width and ((event.address or 0) - (event.offset or 0)) % event.width,
     }  # fmt: skip
@@ -143,6 +144,12 @@ def _facts(event: Event, size: int, block_threads: int) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value} | {
         name: value for name, value in placed.items() if value is not None
     }
+
+
+def _calls(event: Event) -> tuple[int, ...]:
+    """The lines of the two calls, if a race's accesses are in different calls of a function; else ()."""
+    calls = tuple(access.called_at for access in event.accesses)
+    return calls if len(calls) == 2 and all(calls) and calls[0] != calls[1] else ()
 
 
 _TEXTS = {"assert": "text", "launch_limit": "text"}

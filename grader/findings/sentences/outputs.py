@@ -86,7 +86,7 @@ def wrong(found: Finding) -> str:
     if found.cause == "overwritten_in_host_memory":
         return f"run() has changed the input {found.array} in host memory"
     facts = found.facts
-    row = " (row {}, column {})".format(*facts["position"]) if facts.get("position") else ""
+    row = f" ({_numbered(facts['place'])})" if facts.get("place") else ""
     element = f"{found.array}[{found.index}]" if found.index is not None else f"an element of {found.array}"
     case = ", ".join(f"{name}={value}" for name, value in facts["size"].items())
     writer = ""
@@ -101,6 +101,11 @@ def wrong(found: Finding) -> str:
         f"it would be right for {facts['since']}" if "since" in facts else "",
     )
     return "; ".join(part for part in parts if part)
+
+
+def _numbered(place: Mapping[str, int]) -> str:
+    """``head 0, query 5``."""
+    return ", ".join(f"{name} {number}" for name, number in place.items())
 
 
 def _values(facts: Mapping[str, Any]) -> str:
@@ -173,6 +178,9 @@ _GUESSES: Mapping[str, str | Callable[[Finding], str]] = {
     "shifted_before": "each holds what belongs to the element before it: an index is off by one",
     "zeros": "each of these is 0",
     "multiple": "each is {facts[ratio]} times what it should be",
+    "multiple_in_each_row": lambda found: (
+        f"each row is wrong by a factor of its own ({_numbered(found.facts['in_row'])}: {found.facts['ratio']})"
+    ),
     "near": "the error is small (at most {facts[largest]} of the value): a term is missing or counted twice, or the "
     "precision is too low",
     "from_some_element_on": _from,

@@ -8,7 +8,7 @@ from grader.findings.record import Dims, Finding
 from grader.text import index_words
 from grader.verdict import Place
 
-_VERBS = {"read": "read", "write": "written", "atomic": "updated atomically", "copy": "copied"}
+VERBS = {"read": "read", "write": "written", "atomic": "updated atomically", "copy": "copied"}
 
 
 class Words:
@@ -65,7 +65,7 @@ class Words:
         return self.at(self.found.line)
 
     def access(self, place: Place, *, with_block: bool) -> str:
-        verb = _VERBS[place.role]
+        verb = VERBS[place.role]
         return f"{verb} by {self.thread(place.thread, place.block if with_block else None)} at {self.at(place.line)}"
 
 

@@ -70,7 +70,7 @@ def grid_that_ends_before_the_array(found: Finding, seen: Seen) -> str:
     )
 
 
-_ROW = {**_FROM, "position": (1, 0), "count": 130}
+_ROW = {**_FROM, "place": {"row": 1, "column": 0}, "position": (1, 0), "count": 130}
 
 
 @rule("wrong", example=finding("wrong", array="y", index=65, facts=_ROW), seen=_launch(1, "src[t] = 1;"))

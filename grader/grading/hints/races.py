@@ -6,7 +6,7 @@ import math
 
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
-from grader.findings.sentences.words import Words
+from grader.findings.sentences.words import VERBS, Words
 from grader.grading.hints.arrays import value_of
 from grader.grading.hints.indices import as_matrix, bounds, of_the_access, one_index, origins
 from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
@@ -101,6 +101,43 @@ def barrier_of_one_round(found: Finding, seen: Seen) -> str:
         return ""
     orders = f"the __syncthreads() in line {passed[2]} orders one iteration of the loop in line {loop.line}"
     return f"{orders}, but not the next iteration after it: end the loop's body with a __syncthreads() too"
+
+
+_HELPER = Seen(
+    SourceView("""\
+__device__ void f() {
+    part[t] = 1;
+    __syncthreads();
+    x = part[t ^ 1];
+}
+__global__ void k() {
+    f();
+    f();
+}""")
+)
+_TWO_CALLS = race("within_block", access("write", 49, 2), access("read", 5, 4), facts={"calls": (8, 7)})
+
+
+@rule("race", example=_TWO_CALLS, seen=_HELPER)
+def barrier_of_one_call(found: Finding, seen: Seen) -> str:
+    """The accesses are in two calls of a function: its barrier is between those of one call."""
+    passed = _passed_by(found, seen)
+    function = seen.source.function(passed[0]) if passed else None
+    if passed is None or function is None or function.kind != "function" or not function.name:
+        return ""
+    orders = f"the __syncthreads() in line {passed[2]} orders the accesses of one call of {function.name}()"
+    after = f"end {function.name}() with a __syncthreads() after its last access"
+    if calls := found.facts.get("calls"):
+        (first, second), (one, other) = (VERBS[place.role] for place in found.places), calls
+        return (
+            f"{first} in the call in line {one}, {second} in the call in line {other}, and {orders} only: {after}, or "
+            "give each call an array of its own"
+        )
+    loops = {line: seen.source.loop(line) for line in seen.source.calls(function.name)}
+    line, loop = next(((line, loop) for line, loop in loops.items() if loop is not None), (0, None))
+    if loop is None or any(map(seen.source.condition, seen.source.barriers(passed[0], passed[1]))):
+        return ""
+    return f"{orders}, but not the next call, and the one in line {line} is in the loop in line {loop.line}: {after}"
 
 
 @rule("race", example=_WRITE_READ_7,

@@ -39,6 +39,11 @@ class Op:
         """The line of the source; 0 if unknown."""
         return self.instruction.line.line if self.instruction.line else 0
 
+    @property
+    def called_at(self) -> int:
+        """The line of the innermost call of the function it is in; 0: none, or unknown."""
+        return self.instruction.line.called_at if self.instruction.line else 0
+
     @cached_property
     def writes(self) -> frozenset[str]:
         """Registers that the instruction writes."""

@@ -59,7 +59,7 @@ class Kernel:
     block_lines: tuple[tuple[int, ...], ...]  # for each basic block, the source line of each instruction
     block_ops: tuple[tuple[str, ...], ...]  # and its mnemonic
     block_chains: tuple[int, ...]  # its longest chain of dependent instructions
-    lines: tuple[int, ...]  # line table of the stamps
+    lines: tuple[tuple[int, int], ...]  # line table of the stamps, each with the line of its function's call
     symbols: tuple[str, ...] = field(default=())  # module variables whose addresses the code loads
     global_order: bool = False  # blocks must run in the fixed interleaving (atomics, fences, volatile)
     granule: dict[str, int] = field(default_factory=dict)

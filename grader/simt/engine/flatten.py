@@ -72,10 +72,11 @@ class _Inliner:
         self.count = 0
 
     def expand(
-        self, function: Function, prefix: str, aliases: dict[str, str], stack: tuple[str, ...], end: str | None
-    ) -> None:
+        self, function: Function, prefix: str, aliases: dict[str, str], stack: tuple[str, ...], end: str | None,
+        called_at: int = 0,
+    ) -> None:  # fmt: skip
         """Append the body of ``function``, with ``prefix`` before its names; ``aliases`` are variables by parameter."""
-        names = _Names(function, prefix, aliases)
+        names = _Names(function, prefix, aliases, called_at)
         for variable in function.variables:
             if variable.space != "param":
                 self.flat.variables[names.of(variable.name)] = replace(variable, name=names.of(variable.name))
@@ -170,7 +171,9 @@ class _Inliner:
         if call.guard is not None:
             flipped = Register(call.guard.name, not call.guard.negated)
             self.flat.items.append(Instruction("bra", (), (Symbol(guard_end),), flipped, call.line))
-        self.expand(function, f"@{self.count}.", aliases, (*stack, target.name), end)
+        self.expand(
+            function, f"@{self.count}.", aliases, (*stack, target.name), end, call.line.line if call.line else 0
+        )
         self.flat.items.extend((Label(end), Label(guard_end)))
 
     def _builtin(
@@ -228,8 +231,9 @@ def storage_bytes(kind: str) -> int:
 class _Names:
     """Renames registers, labels, variables and parameters of one inlined copy of a function."""
 
-    def __init__(self, function: Function, prefix: str, aliases: dict[str, str]) -> None:
+    def __init__(self, function: Function, prefix: str, aliases: dict[str, str], called_at: int = 0) -> None:
         self.function = function
+        self.called_at = called_at  # the line of the call
         self.prefix = prefix
         self.aliases = aliases
         labels = {item.name for item in function.body or () if isinstance(item, Label)}
@@ -266,7 +270,10 @@ class _Names:
     def instruction(self, instruction: Instruction) -> Instruction:
         guard = self.register(instruction.guard) if instruction.guard else None
         operands = tuple(self.operand(o) for o in instruction.operands)
-        return Instruction(instruction.opcode, instruction.modifiers, operands, guard, instruction.line)
+        line = instruction.line
+        if line is not None and not line.called_at:
+            line = replace(line, called_at=self.called_at)
+        return Instruction(instruction.opcode, instruction.modifiers, operands, guard, line)
 
 
 LONGEST_NAME = 1000

@@ -30,6 +30,7 @@ class Site:
     kind: str = ""
     bytes: int = 0  # for each lane
     orders_blocks: bool = False  # a global atomic or volatile access: blocks run in the fixed interleaving
+    called_at: int = 0  # the line of the innermost call of its function; 0: none, or unknown
 
 
 class SiteTable:
@@ -37,7 +38,7 @@ class SiteTable:
 
     def __init__(self, graph: Graph, granule: dict[str, int]) -> None:
         self.sites: list[Site] = []
-        self.lines: list[int] = []
+        self.lines: list[tuple[int, int]] = []  # each with the line of its function's call
         self._by_op: dict[int, int] = {}
         self._block_of = {op.index: b.index for b in graph.blocks for op in b.ops}
         self.granule = granule  # bytes per shadow cell, by space
@@ -52,13 +53,13 @@ class SiteTable:
         """A new site for one memory request of an instruction."""
         index, block = len(self.sites), self._block_of[op.index]
         name = op.instruction.name
-        self.sites.append(Site(index, op.index, block, op.line, name, space, kind, bytes_, orders_blocks))
+        self.sites.append(Site(index, op.index, block, op.line, name, space, kind, bytes_, orders_blocks, op.called_at))
         self._by_op.setdefault(op.index, index)
         return index
 
     def line_index(self, site: int) -> int:
         """The index of the site's line in the stamps' line table; the last entry is for all lines that do not fit."""
-        line = self.sites[site].line
+        line = self.sites[site].line, self.sites[site].called_at
         if line not in self.lines and len(self.lines) < Stamp.MAX_LINE:
             self.lines.append(line)
         return self.lines.index(line) if line in self.lines else Stamp.MAX_LINE

@@ -12,6 +12,7 @@ class Line:
     file: int
     line: int
     column: int = 0
+    called_at: int = 0  # the line of the innermost call of its function, if that was inlined; 0: none, or unknown
 
 
 @dataclass(frozen=True, slots=True)

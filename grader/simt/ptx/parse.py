@@ -238,12 +238,15 @@ class Body:
                 inlined = self._place()
         if inlined is not None:
             self._inlined_at[place] = inlined
+        stated = place
         for _ in range(DEEPEST_INLINING):
             if self._main is None or place.file == self._main or place not in self._inlined_at:
                 break
             place = self._inlined_at[place]
         if place.line and (self._main is None or place.file == self._main):
-            self._line = place
+            # Of a header's code only the line where it was inlined is certain, not the call of that line's function.
+            called = place == stated and inlined is not None and inlined.file == place.file
+            self._line = replace(place, called_at=inlined.line) if called and inlined is not None else place
 
     def _place(self) -> Line:
         file, line, column = (self.p.integer() for _ in range(3))
