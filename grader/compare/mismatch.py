@@ -56,9 +56,9 @@ class Wrong:
     def place(self, index: int) -> dict[str, int]:
         """The number of an element on each axis: ``{"row": 2, "column": 5}``."""
         found = {}
-        for name, length in reversed(self.axes.items()):
+        for name, length in reversed([*self.axes.items()]):
             index, found[name] = divmod(index, length)
-        return dict(reversed(found.items()))
+        return dict(reversed([*found.items()]))
 
 
 def compare(
@@ -228,8 +228,8 @@ def _multiple(output: Wrong) -> Guess | None:
     return "multiple", {"ratio": f"{ratio:.6g}"}
 
 
-LEAST_PART = 1e6
-"""Elements below this multiple of the least normal number are too coarse for a quotient."""
+LEAST = 1e-30
+"""The quotients of smaller elements are not compared: a `float` near its least numbers has few digits."""
 
 
 def _multiple_in_each_row(output: Wrong) -> Guess | None:
@@ -238,8 +238,7 @@ def _multiple_in_each_row(output: Wrong) -> Guess | None:
     if len(output.axes) < 2 or length < 2 or output.got.dtype.kind != "f":
         return None
     expected, got = (values.astype(np.float64).reshape(-1, length) for values in (output.expected, output.got))
-    least = LEAST_PART * float(np.finfo(output.got.dtype).tiny)
-    clear = output.wrong.reshape(-1, length) & (np.abs(expected) > least)
+    clear = output.wrong.reshape(-1, length) & (np.abs(expected) > LEAST)
     ratios: dict[int, float] = {}
     for row in map(int, np.flatnonzero(clear.sum(axis=1) > 1)):
         quotients = got[row, clear[row]] / expected[row, clear[row]]
