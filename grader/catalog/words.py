@@ -77,14 +77,16 @@ def find_words(text: str) -> list[Word]:
     Raises UsageError with the nearest word.
     """
     wanted = " ".join(text.casefold().removesuffix("()").split())
-    forms = {wanted, wanted.removesuffix("s"), wanted.removesuffix("es")} - {""}  # of a plural, too
+    forms = _forms(wanted)
     rules: tuple[Callable[[Word], bool], ...] = (
         lambda word: bool(forms & {name.casefold() for name in word.names}),
+        lambda word: any(forms & _forms(name.casefold()) for name in word.names),
         lambda word: any(forms & set(re.split(r"[\s-]+", name.casefold())) for name in word.names),
         lambda word: bool(forms & {term.casefold() for term in word.terms}),
     )
     words, named = [*glossary()], [*counters()]
-    for rule, among in ((rules[0], words + named), (rules[1], words), (rules[2], words), (rules[1], named)):
+    exact, alike, part, term = rules
+    for rule, among in ((exact, words + named), (alike, words + named), (part, words), (term, words), (part, named)):
         if found := [*filter(rule, among)]:
             return found
     from grader.expressions import did_you_mean
@@ -93,3 +95,8 @@ def find_words(text: str) -> list[Word]:
         did_you_mean(text, (name for word in words + named for name in word.names)) or "`grade words` lists all words"
     )
     raise UsageError(f"the glossary has no word {text!r}", code="unknown_word", hint=hint)
+
+
+def _forms(text: str) -> set[str]:
+    """A word, and without the ending of a plural."""
+    return {text, text.removesuffix("s"), text.removesuffix("es")} - {""}

@@ -76,6 +76,17 @@ def read_log(log: str, name: str, source: str) -> CompilerLog:
     return CompilerLog(tuple(advised), count, "\n".join(_shown(w) for w in warnings[:DIAGNOSTIC_LIMIT]))
 
 
+_UNUSED = re.compile(r'variable "(\w+)" was declared but never referenced')
+
+
+def telling(warnings: str, stub: str) -> tuple[str, bool]:
+    """`CompilerLog.warnings` without unused variables that the stub declares, and whether one may explain a failure."""
+    given = set(re.findall(r"\w+", without_comments(stub)))
+    unused = [(chunk, _UNUSED.search(chunk[0])) for chunk in _chunks(warnings)]
+    kept = [(chunk, found) for chunk, found in unused if found is None or found[1] not in given]
+    return "\n".join("\n".join(chunk) for chunk, _ in kept), any(found is None for _, found in kept)
+
+
 def _chunks(log: str) -> Iterator[list[str]]:
     """The lines of each message: from its head to the next head."""
     chunk: list[str] = []

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from grader.compile.log import telling as telling_warnings
 from grader.errors import GraderFault, SubmissionError, Unsupported, UsageError, WarpgradeError, as_fault
 from grader.exercise import Forecast
 from grader.gpus.models import in_words, simulable
@@ -226,11 +227,12 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
         cases=tuple(outcome.result for outcome in outcomes),
         failing=judge.failing(outcomes, diagnostics),
     )
-    log = compiled.program.log.strip()
+    stub = (content_of(request.submission.stub) or b"").decode(errors="replace")
+    log, telling = telling_warnings(compiled.program.log.strip(), stub)
     printed, printed_case = judge.printed(outcomes, verdict.failing_case)
     return replace(
         verdict,
-        next_step=next_step(request, word, stages, verdict.diagnostics, printed, warned=bool(log)),
+        next_step=next_step(request, word, stages, verdict.diagnostics, printed, warned=telling),
         launches=judge.counted_launches(reports),
         timeline=judge.timeline(word, reports, verdict.failing_case),
         host_counters=judge.host_counters(reports),

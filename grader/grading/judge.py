@@ -21,6 +21,7 @@ from grader.grading import answers, technique
 from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.records import BackendReport, CaseOutcome, Request, SourceTexts, StageOutcome
+from grader.grading.source_view import SourceView
 from grader.text import bytes_words, counted
 from grader.verdict import STAGES, VERDICTS, CaseResult, Diagnostic, LaunchRecord, StageResult, Status, Timeline
 
@@ -185,11 +186,12 @@ def technique_outcome(
         return _by_the_host(request, int(host["host_written_bytes"]))
     strictest = technique.strictest(exercise.technique)
     misses = [technique.evaluate(expect, launches, exercise.simulated, host) for expect in strictest]
+    missed = technique.without_consequences([miss for miss in misses if miss is not None], launches)
     question = technique.question_of(launches)
+    seen = Seen(SourceView(request.submission.texts.shown(request.submission.path)))
     found = tuple(
-        in_words(technique.finding(miss, _file_of(miss, request), _note(miss.expect.note, reports), question), Seen())
-        for miss in misses
-        if miss is not None
+        in_words(technique.finding(miss, _file_of(miss, request), _note(miss.expect.note, reports), question), seen)
+        for miss in missed
     )
     if not found:
         found = _elsewhere(request, reports, launches)

@@ -159,6 +159,10 @@ class SourceView:
         conditions = {branch.inside for branch in self.parts(line, line, "then")}
         return self._comparisons_in(conditions | self._guards(line))
 
+    def ends_of(self, loop: Part) -> list[Part]:
+        """The comparisons of a loop's own condition."""
+        return self._comparisons_in({self._parts.index(loop)})
+
     def comparisons_at(self, access: Part) -> list[Part]:
         """The comparisons that are true at a part, by all conditions and loops around it and the guards before it."""
         known, at = self._guards(access.line), access.inside

@@ -162,6 +162,7 @@ class Miss:
     kernel: str | None
     size: Size = field(default_factory=dict)
     per: float = 1.0
+    lines: tuple[int, ...] = ()  # all that have as much as the worst line
 
 
 def evaluate(
@@ -177,8 +178,8 @@ def evaluate(
         return None
     if expect.counter in HOST_COUNTERS:
         return Miss(expect, found, None, None, None, size, divisor)
-    kernel, line, line_found = _worst_line(expect, launches)
-    return Miss(expect, found, line, line_found, kernel, size, divisor)
+    kernel, lines, line_found = _worst_lines(expect, launches)
+    return Miss(expect, found, lines[0] if lines else None, line_found, kernel, size, divisor, lines)
 
 
 SLACK = 1.4
@@ -213,6 +214,17 @@ def evaluate_elsewhere(
     else:
         fine = expect.at_most is None or missed.found <= SLACK * expect.at_most
     return None if fine else (missed, Miss(expect, there, None, None, None, simulated_size))
+
+
+_MOVED = ("global_load_bytes", "global_store_bytes")
+FULL = 0.999
+
+
+def without_consequences(misses: Sequence[Miss], launches: Sequence[LaunchRecord]) -> list[Miss]:
+    """The misses without that of `sectors`, if all sectors are full: then another miss, of bytes, explains it."""
+    of_bytes = any(miss.expect.counter in _MOVED for miss in misses)
+    efficiency = total("sector_efficiency", launches) if of_bytes else 0.0
+    return [miss for miss in misses if miss.expect.counter != "sectors" or not efficiency >= FULL]
 
 
 def meets(expect: Expect, found: float) -> bool:
@@ -260,8 +272,11 @@ def combined(counter: str, counted: Sequence[Mapping[str, float]]) -> float:
     return math.fsum(values)
 
 
-def _worst_line(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str | None, int | None, float | None]:
-    """Kernel, line and value of the worst line: the one that is furthest from the limit, by all its accesses."""
+def _worst_lines(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str | None, tuple[int, ...], float | None]:
+    """Kernel, lines and value of the worst line: the one that is furthest from the limit, by all its accesses.
+
+    All lines of the kernel are given that are as far from it.
+    """
     known, limit = KERNEL_COUNTERS.get(expect.counter), expect.at_least
     lines = []
     for launch in launches:
@@ -272,8 +287,10 @@ def _worst_line(expect: Expect, launches: Sequence[LaunchRecord]) -> tuple[str |
                 lost = (value if limit is None else limit - value) * (accesses or 1.0)
                 lines.append((lost, launch.kernel, line.line, value))
     if not lines:
-        return launches[0].kernel if launches else None, None, None
-    return max(lines, key=lambda found: found[0])[1:]
+        return launches[0].kernel if launches else None, (), None
+    lost, kernel, _, value = max(lines, key=lambda found: found[0])
+    equal = dict.fromkeys(line for other, of, line, its in lines if (other, of, its) == (lost, kernel, value))
+    return kernel, tuple(equal), value
 
 
 # ------------------------------------------------------------------------------------------------------------- words
@@ -319,6 +336,14 @@ def _found(miss: Miss) -> str:
         return f"{expect.counter.replace('_', ' ')} has no value, because nothing was done that it counts"
     unit = f" per {expect.per}" if expect.per else ""
     return f"{expect.counter.replace('_', ' ')}{unit} is {in_words(miss.found)}"
+
+
+def _of_a_line(counter: str, value: float) -> str:
+    """``16384 sectors``, or for a counter that is no sum ``a sector efficiency of 0.5``."""
+    words, known = counter.replace("_", " "), KERNEL_COUNTERS.get(counter)
+    if known is None or known.total == "sum":
+        return f"{in_words(value)} {words}"
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words} of {in_words(value)}"
 
 
 def _limit(miss: Miss) -> str:
@@ -367,7 +392,7 @@ def finding(miss: Miss, file: str, note: Diagnostic | None = None, question: str
     expect = miss.expect
     facts: dict[str, Any] = {"found": _found(miss), "asked": _limit(miss), "why": expect.why, "hint": expect.hint}
     if miss.line is not None and miss.line_found is not None:
-        facts |= {"worst": in_words(miss.line_found), "worst_line": miss.line}
+        facts |= {"worst": _of_a_line(expect.counter, miss.line_found), "worst_lines": miss.lines}
     if expect.counter == "occupancy":
         facts["question"] = question
     line = miss.line

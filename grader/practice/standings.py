@@ -41,7 +41,7 @@ class Standing:
 
     place: PlacedExercise
     state: State
-    tries: int
+    tries: int  # up to the first pass
     hints_seen: int
     best: Run | None = None
     fastest: Run | None = None  # the run with the largest fraction of peak
@@ -105,7 +105,7 @@ def _standing(place: PlacedExercise, runs: Sequence[Run], hints_seen: int) -> St
     return Standing(
         place,
         state="passed" if passes else "tried" if tries else "new",
-        tries=len(tries),
+        tries=tries.index(passes[0]) + 1 if passes else len(tries),
         hints_seen=hints_seen,
         best=max(tries, key=lambda run: (run.passed, run.score), default=None),
         fastest=max(
@@ -146,7 +146,7 @@ def table_lines(overview: ProgressSummary, *, title: Callable[[str], str], day: 
     total = f"{overview.count('passed')} of {counted(len(overview.standings), 'exercise')} passed"
     if tried := overview.count("tried"):
         total += f", {tried} tried"
-    total += f", {counted(overview.tries, 'run')}"
+    total += f", {overview.tries} {'try' if overview.tries == 1 else 'tries'}"
     if overview.elsewhere:
         more = counted(overview.elsewhere, "exercise")
         total += f"; {more} of other courses: --course DIR shows them"

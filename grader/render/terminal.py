@@ -209,7 +209,8 @@ def _others(others: Sequence[Diagnostic], texts: QuotedFiles) -> Iterator[Render
         yield ""
     for other in others[:OTHERS_SHOWN]:
         there = f"{base(other.file)}, " if other.file and not texts.are_of(other) else ""
-        place = "" if other.line is None or kind_of(other.kind).says_place else f" ({there}line {other.line})"
+        said = kind_of(other.kind).says_place or other.cause == "missed"  # a technique, with its worst lines
+        place = "" if other.line is None or said else f" ({there}line {other.line})"
         yield _labelled(f"{other.severity}:", f"{other.message}{place}")
     if len(others) > OTHERS_SHOWN:
         yield _labelled("", f"and {len(others) - OTHERS_SHOWN} more (all of them with --json)")
@@ -242,7 +243,7 @@ def _counter_table(launches: Sequence[LaunchRecord]) -> Iterator[RenderableType]
     if not columns:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("  launch", no_wrap=True, max_width=36)
+    table.add_column("  launch", overflow="fold", max_width=36)  # the one that gives way on a narrow terminal
     for heading in columns.values():
         table.add_column(heading, justify="right", no_wrap=True)
     rows = alike(launches, columns)

@@ -127,6 +127,12 @@ def test_a_number_that_two_courses_use_is_ambiguous() -> None:
         catalog.find(number)
 
 
+def test_a_copy_of_a_file_is_answered_with_the_command_that_grades_it(mini: Catalog) -> None:
+    with pytest.raises(UsageError) as caught:
+        mini.find("tries/total_2b old.cu")
+    assert caught.value.hint == "`grade total --file 'tries/total_2b old.cu'` grades this file"
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [("totl", "did you mean 'total'?"), ("qqq", "`grade list` shows all exercises"), ("99", ""), ("", ""), ("٢", "")],

@@ -54,6 +54,13 @@ def test_a_counter_has_its_name_in_the_profiler():
         ("occupancy", ["occupancy", "`occupancy`"]),
         ("predict", ["predict, prediction"]),
         ("counters", ["counter"]),
+        ("local memory", ["local memory"]),
+        ("shuffle", ["shuffle"]),
+        ("barrier", ["barrier"]),
+        ("launch lines", ["launch line"]),
+        ("NaN", ["NaN"]),
+        ("unusual values", ["unusual values"]),
+        ("masked values", ["masked values, special values"]),
         ("divergent", ["`divergent_branches`"]),
     ],
 )

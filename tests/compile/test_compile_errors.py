@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from grader.compile import Program
-from grader.compile.log import read_log
+from grader.compile.log import read_log, telling
 from grader.errors import SubmissionError
 
 Compile = Callable[[str], Program]
@@ -212,3 +212,16 @@ def test_name_that_resembles_nothing_gets_no_advice(refused: Refusal) -> None:
 def test_types_of_operands_stand_apart_from_the_message(refused: Refusal) -> None:
     error = refused('extern "C" __global__ void k(int* a)\n{\n    a[0] = 1 + blockDim;\n}\n')
     assert "matches these operands; operand types are: int + const dim3" in error.diagnostics[0].message
+
+
+def test_unused_variables_of_the_stub_are_no_news_and_explain_nothing() -> None:
+    unused = 'k.cu(4): warning: variable "{}" was declared but never referenced\n  float {};\n        ^'
+    both = "\n".join(unused.format(name, name) for name in ("given", "own"))
+    kept, may_explain = telling(both, "float given;  // own")
+    assert '"own"' in kept
+    assert '"given"' not in kept
+    assert not may_explain
+    assert telling("k.cu(4): warning: a value is used before it is set", "") == (
+        "k.cu(4): warning: a value is used before it is set",
+        True,
+    )

@@ -773,8 +773,8 @@ outputs.grid_that_ends_before_the_array
       several elements a thread
 
 outputs.threads_that_end_before_the_matrix
-    y[65] at n=65: it was never written; expected 5.0; 1 of 130 elements is wrong; it is probably thread 5 of
-    block 0 that should write it
+    y[65] (row 1, column 0) at n=65: it was never written; expected 5.0; 1 of 130 elements is wrong; it is
+    probably thread 5 of block 0 that should write it
     → the launch in line 1 starts 1 block, and row 1 is the first that nobody wrote: do they reach every row of
       y?
 
@@ -806,6 +806,11 @@ outputs.what_limits_the_warps
 outputs.what_stands_in_the_way
     occupancy is 0.25; this step asks for at least 0.5. Too few warps. It waits.
     → wait less
+
+outputs.loop_that_cannot_be_unrolled
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
+    → the loop in line 3 ends at `n`, which is known only at run time, so it cannot be unrolled, and v cannot be
+      in registers: keep the bound constant and put the condition inside
 
 outputs.hint_of_the_expectation
     occupancy is 0.25; this step asks for at least 0.5. Too few warps.

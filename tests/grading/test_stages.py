@@ -22,7 +22,7 @@ from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen, access, race
 from grader.grading.judge import failure_word, score, word_of
 from grader.grading.records import Case, Request, Speed
-from grader.grading.technique import evaluate, evaluate_elsewhere, finding, total
+from grader.grading.technique import evaluate, evaluate_elsewhere, finding, total, without_consequences
 from grader.inputs import make_inputs, unusual_kinds
 from grader.launch import DeviceLimits
 from grader.verdict import STAGES, Access, Diagnostic, LaunchRecord, LineCounters, Measurement, StageResult, Verdict
@@ -84,7 +84,29 @@ def test_missed_expectation_names_the_worst_line():
     assert miss is not None
     found = in_words(finding(miss, "k.cu"), Seen())
     assert (found.line, found.kernel, found.file) == (9, "k", "k.cu")
-    assert found.message == ("excess wavefronts is 32; this step asks for at most 0. Line 9 stands out with 31. Banks.")
+    assert found.message == (
+        "excess wavefronts is 32; this step asks for at most 0. Line 9 stands out with 31 excess wavefronts. Banks."
+    )
+
+
+def test_lines_that_have_as_much_are_all_named():
+    lines = (LineCounters(7, {"sectors": 64.0}), LineCounters(9, {"sectors": 64.0}), LineCounters(11, {"sectors": 8.0}))
+    miss = evaluate(Expect("sectors", at_most=0, why="Wide."), [launch(lines, sectors=136.0)], {})
+    assert miss is not None
+    assert (
+        "; this step asks for at most 0. Lines 7 and 9 have 64 sectors each. Wide."
+        in in_words(finding(miss, "k.cu"), Seen()).message
+    )
+
+
+@pytest.mark.parametrize(
+    ("efficiency", "left"), [(1.0, ["global_load_bytes"]), (0.5, ["global_load_bytes", "sectors"])]
+)
+def test_more_sectors_are_a_consequence_of_more_bytes_where_all_are_full(efficiency, left):
+    launches = [launch(sectors=30.0, global_load_bytes=960.0, sector_efficiency=efficiency)]
+    asked = (Expect("global_load_bytes", at_most=640), Expect("sectors", at_most=20))
+    misses = [miss for expect in asked if (miss := evaluate(expect, launches, {})) is not None]
+    assert [miss.expect.counter for miss in without_consequences(misses, launches)] == left
 
 
 def test_where_more_is_wanted_the_lowest_line_is_the_worst():

@@ -125,6 +125,12 @@ def test_warning_beside_the_error_is_shown_with_its_line_where_its_sentence_does
     assert f"{warning.message} (line 12)" in report(replace(RACY, diagnostics=(error, refused)))
 
 
+def test_headings_of_counters_are_whole_in_eighty_columns():
+    launch = replace(PASSED.launches[0], kernel="a_kernel_with_a_long_name", grid=(1024, 1, 1))
+    text = report(replace(PASSED, launches=(launch,)), width=72)
+    assert "…" not in text.partition("launch")[2].splitlines()[0]
+
+
 def test_failing_case_is_named_with_size_and_values():
     assert "n=33, exact values, on the simulator" in report(RACY)
 

@@ -180,7 +180,8 @@ WASTEFUL = Verdict(
     diagnostics=(
         Diagnostic(
             "technique",
-            "sector efficiency is 0.5; this step asks for at least 0.99. Line 10 stands out with 0.5.",
+            "sector efficiency is 0.5; this step asks for at least 0.99. Line 10 stands out with a "
+            "sector efficiency of 0.5.",
             file="vector_add.cu",
             line=10,
             kernel="vector_add",

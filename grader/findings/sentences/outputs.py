@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from grader.findings.record import Finding
+from grader.text import listed
 
 PLAIN = {
     "bug_found": "`// bug:` names the right line, but the kernel still fails: what stands there now does not mend it",
@@ -45,9 +46,19 @@ def technique(found: Finding) -> str:
         return f"{counted}; this step asks for {facts['asked']}. {facts['why']}"
     if found.cause == "padding":
         return f"{_padding(found)}, and this step asks for {facts['asked']}. {facts['why']}"
-    worst = f"Line {facts['worst_line']} stands out with {facts['worst']}." if "worst" in facts else ""
+    worst = _worst(facts["worst_lines"], facts["worst"]) if "worst" in facts else ""
     parts = (f"{facts['found']}; this step asks for {facts['asked']}.", worst, facts["why"], facts.get("note", ""))
     return " ".join(part for part in parts if part)
+
+
+MOST_LINES = 4
+
+
+def _worst(lines: Sequence[int], has: str) -> str:
+    """The line that has most, or all that have as much."""
+    if len(lines) == 1:
+        return f"Line {lines[0]} stands out with {has}."
+    return f"Lines {listed(map(str, lines))} have {has} each." if len(lines) <= MOST_LINES else ""
 
 
 _COUNTED = {"wmma": ("mma instruction", "mma instructions"), "async": ("asynchronous copy", "asynchronous copies")}

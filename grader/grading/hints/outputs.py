@@ -11,7 +11,7 @@ from grader.findings.sentences.words import elements
 from grader.grading.causes import OF_SETUP, OF_THE_RUN_BEFORE
 from grader.grading.hints.indices import narrow
 from grader.grading.hints.rules import Seen, finding, kernel, rule, table
-from grader.grading.source_view import END
+from grader.grading.source_view import END, SourceView
 from grader.launch import Launch, LaunchPlan
 
 _ALONE = {"size": {"n": 9}, "wrong": 1, "count": 1, "value": "unwritten", "expected": "5.0"}
@@ -183,6 +183,33 @@ _NOTE = {"note_hint": "wait less", "note": "It waits."}
 def what_stands_in_the_way(found: Finding, seen: Seen) -> str:
     """The hint of the note on the cause (`Expect.note`)."""
     return str(found.facts.get("note_hint", ""))
+
+
+_LOCAL = Seen(SourceView("__global__ void k(int n) {\nfloat v[8];\nfor (int i = 0; i < n; ++i)\nv[i] = 0;\n}"))
+
+
+@rule("technique", example=finding("technique", "missed", facts=_MISS, counter="local_bytes"), seen=_LOCAL)
+def loop_that_cannot_be_unrolled(found: Finding, seen: Seen) -> str:
+    """A loop over an array of the thread's own ends at a number that is known only at run time."""
+    function = seen.source.function(found.line or 0) if found.counter == "local_bytes" else None
+    if function is None or not seen.source.is_clear(function.line, function.last):
+        return ""
+    arrays = seen.source.parts(function.line, function.last, "array")
+    own = {one.name for one in arrays if "shared" not in " ".join(one.texts)}
+    numbers = {*seen.source.parameters(function.name)}
+    for access in seen.source.parts(function.line, function.last, "element"):
+        loop = seen.source.loop(access.line) if access.name in own else None
+        if loop is None:
+            continue
+        for comparison in seen.source.ends_of(loop):
+            end = comparison.texts[1]
+            if comparison.name in ("<", "<=") and (end in numbers or seen.source.is_changed(end)):
+                return (
+                    f"the loop in line {loop.line} ends at `{end}`, which is known only at run time, so it cannot be "
+                    f"unrolled, and {access.name} cannot be in registers: keep the bound constant and put the "
+                    "condition inside"
+                )
+    return ""
 
 
 @rule("technique", example=finding("technique", "missed", facts=_MISS))
