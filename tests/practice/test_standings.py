@@ -124,7 +124,7 @@ def test_table_reads_chapter_by_chapter():
 def test_table_says_that_other_courses_have_runs_too():
     found = summary(PLACES, [run("twice", "pass", 80, course="/teacher")], {})
     last = list(table_lines(found, title=str, day=str))[-1]
-    assert last == "0 of 3 exercises passed, 0 runs; 1 exercise of other courses: --course DIR shows them."
+    assert last == "0 of 3 exercises passed, 0 tries; 1 exercise of other courses: --course DIR shows them."
 
 
 def test_document_has_every_exercise_and_every_run():
