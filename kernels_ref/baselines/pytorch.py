@@ -47,6 +47,36 @@ def sum(arrays: Arrays, numbers: Numbers) -> Run:
     return _queued(lambda: torch.sum(x, dim=0, keepdim=True, out=out))
 
 
+def dot(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.dot`` of halves: cuBLAS, which gives a half."""
+    import torch
+
+    x, y = _tensors(arrays, "x", "y")
+    return _queued(lambda: torch.dot(x, y))
+
+
+def dot_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """``(x.float() * y.float()).sum()`` by ``torch.compile``."""
+    x, y = _tensors(arrays, "x", "y")
+    return _compiled(lambda x, y: (x.float() * y.float()).sum(), x, y)
+
+
+def argmax(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.argmax(x)``."""
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    return _queued(lambda: torch.argmax(x))
+
+
+def argmax_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``."""
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    return _compiled(lambda x: torch.argmax(x), x)
+
+
 def cumsum(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.cumsum(x)``, into ``out``."""
     import torch

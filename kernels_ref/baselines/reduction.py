@@ -34,3 +34,17 @@ def cupy_sum(arrays: Arrays, numbers: Numbers) -> Run:
             _core.set_routine_accelerators(accelerators)
 
     return run
+
+
+def dot(arrays: Arrays, numbers: Numbers) -> Run:
+    """CuPy's ``x.dot(y)`` of halves: cuBLAS, which gives a half."""
+    import cupy
+
+    return partial(cupy.dot, arrays["x"], arrays["y"])
+
+
+def argmax(arrays: Arrays, numbers: Numbers) -> Run:
+    """CuPy's ``x.argmax()``, which calls CUB where it can."""
+    import cupy
+
+    return partial(cupy.argmax, arrays["x"])

@@ -239,6 +239,34 @@ CHECKS: Mapping[str, Check] = {
         explain=Step("explain_sum", ("partial", "1024", "explanation"), grid="1"),
         scratch=(Scratch("partial", "1024"),),
     ),
+    "reduction:dot": Check(
+        sources=("judge.cuh", "check_dot.cu"),
+        steps=(
+            Step("partial_dots", ("x", "y", "n", "partial"), grid="1024"),
+            Step("check_dot", ("partial", "1024", "out", *_BOUNDS), grid="1"),
+        ),
+        explain=Step("explain_dot", ("partial", "1024", "explanation"), grid="1"),
+        scratch=(Scratch("partial", "1024"),),
+    ),
+    "reduction:argmax": Check(
+        sources=("judge.cuh", "check_argmax.cu"),
+        steps=(
+            Step("best_of_blocks", ("x", "n", "nans", "values", "places"), grid="1024"),
+            Step("check_argmax", ("nans", "values", "places", "1024", "index", *_BOUNDS), grid="1"),
+        ),
+        explain=Step("explain_argmax", ("nans", "values", "places", "1024", "explanation"), grid="1"),
+        scratch=(Scratch("nans", "1024"), Scratch("values", "1024"), Scratch("places", "1024")),
+    ),
+    "scan:positive": Check(
+        sources=("judge.cuh", "check_compaction.cu"),
+        steps=(
+            Step("count_pieces", ("x", "n", "pieces"), grid="4096"),
+            Step("before_pieces", ("pieces", "4096"), grid="1"),
+            Step("check_kept", ("x", "out", "count", "n", "pieces", *_BOUNDS), grid="4096"),
+        ),
+        explain=Step("explain_kept", ("x", "n", "pieces", "4096", *_FOUND), grid="1", block=1),
+        scratch=(Scratch("pieces", "4097"),),
+    ),
     "scan:inclusive": Check(
         sources=("judge.cuh", "check_scan.cu"),
         steps=(

@@ -1,0 +1,58 @@
+from grader import Array, Exercise, Expect, Target, Values, Work
+
+ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
+# One element in 64 is the largest; all are; and none is above 0.
+SEVERAL = Values(low=-2.0, high=-1.0, outlier=5.0)
+EQUAL = Values(low=-3.0, high=-3.0)
+NEGATIVE = Values(low=-9.0, high=-1.0)
+
+EXERCISE = Exercise(
+    name="argmax",
+    order=412,
+    idea="reduce pairs of value and place: ties, NaN, one launch",
+    minutes=60,
+    after=("reduce_v10",),
+    arrays=(
+        Array("x", "float32", "n", values=ORDINARY, unusual=(SEVERAL, EQUAL, NEGATIVE), masked=True, special=True),
+        Array("index", "int32", "1", role="out"),
+    ),
+    oracle="reduction:argmax",
+    small=tuple({"n": n} for n in (1, 2, 31, 33, 255, 1000, 1025, 4099, 32767, 65537)),
+    secret={"n": (40, 70000, 1)},
+    simulated={"n": 2**18},
+    timed={"n": 2**28},
+    work=Work(bytes="4 * n + 4"),
+    target=Target(
+        unit="bandwidth",
+        of="ceiling",
+        fraction=0.92,
+        reach=0.97,
+        ceiling="read_f32x4",
+        note="a prediction, until it is measured",
+    ),
+    technique=(
+        Expect(
+            "launches",
+            at_most=1,
+            why="A launch more is made for the few pairs of the blocks.",
+            hint="let each block draw a ticket when its pair is stored; who draws the last one finishes",
+        ),
+        # x once, and a pair for each block. The maximum first and its place in a second pass are 8 B.
+        Expect(
+            "global_load_bytes",
+            at_most=4.4,
+            per="n",
+            why="x is loaded more than once: a second pass looks for the place of the largest value.",
+            hint="carry the place along with the value, in two registers",
+        ),
+        Expect(
+            "bytes_per_lane",
+            at_least=16,
+            why="No load brings more than a few bytes: a lane's load can carry four floats.",
+            hint="read x through a `const float4*`",
+        ),
+    ),
+    exact=False,
+    baseline="reduction:argmax",
+    rivals=("pytorch:argmax", "pytorch:argmax_compiled"),
+)
