@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from grader.simt.engine import findings, store_buffer
+from grader.simt.engine import findings, ir, store_buffer
 from grader.simt.engine.blocks import Op, cost
+from grader.simt.engine.builder import Builder, generated_once
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, SWITCH_AFTER, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
 from grader.simt.engine.schedule import QUANTUM, lanes_at
-from grader.simt.engine.values import I1, I32, I64, Value, vec
+from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, mangle, vec
 from grader.simt.engine.waiting import gives_way, waits_on_jump
 from grader.simt.ptx import Operand, Vector
 
@@ -25,6 +26,20 @@ MISFITS = (AssertionError, AttributeError, IndexError, KeyError, TypeError, Valu
 def _takes_whole_warp(op: Op) -> bool:
     """Whether all 32 lanes must execute this together: a ``.sync.aligned`` operation without a mask."""
     return "sync" in op.form.tags and "membermask" not in op.form.operands
+
+
+def _keep(module: ir.IRModule, kind: ir.Type) -> ir.IRFunction:
+    """keep(values, place, lanes): store these lanes of a register. A call, because LLVM needs long for masked stores."""
+
+    def build(f: Builder) -> None:
+        value, place, mask = f.args
+        with f.if_(mask.eq(-1)):
+            f.store(value, place, align=64)
+            f.ret()
+            f.enter(f.block("some"))
+        f.masked_store(value, place, mask.as_lanes(), 64)
+
+    return generated_once(module, f"keep_{mangle(kind)}", VOID, [kind, PTR, I32], build)
 
 
 class BlockEmitter(OperandEmitter):
@@ -111,7 +126,6 @@ class BlockEmitter(OperandEmitter):
 
     # -- control ----------------------------------------------------------------------------------------------------
     def _store_registers(self) -> None:
-        lanes = self.block_mask.as_lanes()
         for name in sorted(self.dirty & self.block.live_out):
             value = self.values[name]
             place = self.f.at(self.warp, self.g.slots[name])
@@ -119,7 +133,7 @@ class BlockEmitter(OperandEmitter):
                 old = self.f.load(I32, place)
                 self.f.store((value.as_mask() & self.block_mask) | (old & ~self.block_mask), place)
             else:
-                self.f.masked_store(value, place, lanes, 64)
+                self.f.call(_keep(self.f.module, value.type), value, place, self.block_mask)
 
     def target(self, operand: Operand) -> int:
         """The block of a label."""
