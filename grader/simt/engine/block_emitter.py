@@ -29,7 +29,7 @@ def _takes_whole_warp(op: Op) -> bool:
 
 
 def _keep(module: ir.IRModule, kind: ir.Type) -> ir.IRFunction:
-    """keep(values, place, lanes): store these lanes of a register. A call, because LLVM needs long for masked stores."""
+    """keep(values, place, lanes): store these lanes of a register. A masked store in each place is slow to compile."""
 
     def build(f: Builder) -> None:
         value, place, mask = f.args

@@ -124,6 +124,33 @@ def _find(_: ir.IRModule, f: Builder) -> None:
     f.ret(found.get().ne(0).select(row, null))
 
 
+def _gather(module: ir.IRModule, bits: int) -> ir.IRFunction:
+    """gather(host addresses, out, lanes): load an element of each lane. A function, because it is much machine code."""
+
+    def build(f: Builder) -> None:
+        places, out, mask = f.args
+        kind, lanes = vec(ir.IntType(bits)), mask.as_lanes()
+        value = f.gather(kind, f.pointer(places), lanes, f.const(kind, 0), bits // 8)
+        f.masked_store(value, out, lanes, 4 * bits)
+
+    return generated_once(module, f"gather_{bits}", VOID, [vec(I64), PTR, I32], build)
+
+
+def _scatter(module: ir.IRModule, bits: int, *, compared: bool) -> ir.IRFunction:
+    """scatter(host addresses, values, lanes) -> the lanes whose memory changes if ``compared``, else 0."""
+
+    def build(f: Builder) -> None:
+        places, out, mask = f.args
+        kind, lanes = vec(ir.IntType(bits)), mask.as_lanes()
+        value, changed = f.load(kind, out, align=4 * bits), f.const(I32, 0)
+        if compared:
+            changed = f.gather(kind, f.pointer(places), lanes, value, bits // 8).ne(value).as_mask()
+        f.scatter(value, f.pointer(places), lanes, bits // 8)
+        f.ret(changed)
+
+    return generated_once(module, f"scatter_{bits}{'_compared' * compared}", I32, [vec(I64), PTR, I32], build)
+
+
 class _Request:
     """Builds one request function."""
 
@@ -340,14 +367,11 @@ class _Request:
         elif self.bits < 32:
             self._by_lane(places, slot, group)
         elif self.kind == "load":
-            value = f.gather(kind, f.pointer(places), group.as_lanes(), f.const(kind, 0), align)
-            f.masked_store(value, slot, group.as_lanes(), 4 * self.bits)
+            f.call(_gather(f.module, self.bits), places, slot, group)
         else:
-            value = f.load(kind, slot, align=4 * self.bits)
+            changed = f.call(_scatter(f.module, self.bits, compared=self.code.waits), places, slot, group)
             if self.code.waits:
-                before = f.gather(kind, f.pointer(places), group.as_lanes(), value, align)
-                self._changed(before.ne(value).as_mask())
-            f.scatter(value, f.pointer(places), group.as_lanes(), align)
+                self._changed(changed)
         if self.buffered and self.kind == "load":
             loaded = f.load(kind, slot, align=4 * self.bits).resize(I64)
             seen = f.call(store_buffer.forward(f.module), self.worker, self.warp, places, loaded, group,

@@ -49,9 +49,30 @@ class Shadow(Observer):
         if self.uninitialised and access.kind != "store" and not is_target:
             self._uninitialised(access)
         for cell in _cells(access):
-            self._watch(cell.access, cell)
+            if cell.contiguous:
+                self._watch(cell.access, cell)
+            else:
+                self._call_watch(cell.access, cell)
         if access.strong and access.space == "global":
             _signal(access)
+
+    def _call_watch(self, access: ObservedAccess, cell: _Cells) -> None:
+        """Watch these cells in a function of their own: a request of 16 bytes has up to 16, and each is much code."""
+        compared = _one_value(access)
+
+        def build(f: Builder) -> None:
+            warp, worker, place, mask, site, line, address, *values = f.args
+            inside = replace(access, f=f, warp=warp, worker=worker, mask=mask, site=site, line=line, address=address)
+            if compared:
+                inside = replace(inside, offset=values[0], host=values[1], out=values[2])
+            self._watch(inside, _Cells(inside, place))
+
+        name = f"watch_{access.space}_{access.kind}{'_strong' * access.strong}{f'_{access.bits}' * compared}"
+        arguments = [PTR, PTR, vec(I64), I32, I32, I32, vec(I64), *[vec(I64), I64, PTR] * compared]
+        watch = generated_once(access.f.module, name, VOID, arguments, build)
+        values = (access.offset, access.host, access.out) if compared else ()
+        access.f.call(watch, access.warp, access.worker, cell.place, access.mask, access.site, access.line,
+                      access.address, *values)  # fmt: skip
 
     def _watch(self, access: ObservedAccess, cell: _Cells) -> None:
         clock = WARP.load(access.f, access.warp, "clock")
@@ -112,7 +133,7 @@ class Shadow(Observer):
         with f.if_(unset):
             fresh = f.var(f.const(I32, 0))
             for cell in _cells(access):
-                fresh.set(fresh.get() | _never_written(access, cell.load("writes")) & cell.access.mask)
+                fresh.set(fresh.get() | _never_written(cell))
             never = fresh.get()
             with f.if_(never.ne(0), likely=False):
                 _report(access, findings.UNINITIALISED, never, f.const(vec(I64), 0))
@@ -139,17 +160,10 @@ def _one_value(access: ObservedAccess) -> bool:
 class _Cells:
     """The shadow cells of one granule of each lane's access."""
 
-    def __init__(self, access: ObservedAccess, k: int, *, contiguous: bool) -> None:
+    def __init__(self, access: ObservedAccess, place: Value, *, contiguous: bool = False) -> None:
         self.access = access
+        self.place = place  # bytes from the space's first stamp: of each lane's cell, or of lane 0's if ``contiguous``
         self.contiguous = contiguous
-        f = access.f
-        shadow = ALLOCATION.load(f, access.allocation, "shadow")
-        scale = access.granule.bit_length() - 1
-        if contiguous:
-            assert access.base is not None
-            self.place = ((access.base.ashr(scale)) + shadow) << 3
-        else:
-            self.place = ((access.offset >> scale) + f.splat(shadow) + k) << 3
 
     def index(self) -> Value:
         """The index of each lane's cell."""
@@ -179,15 +193,19 @@ class _Cells:
 
 
 def _cells(access: ObservedAccess) -> list[_Cells]:
-    count = max(1, access.width // access.granule)
+    f, count = access.f, max(1, access.width // access.granule)
     wanted = [k for k in range(count) if access.used >> (8 * access.granule * k // access.bits) & 1]
-    if access.partial:
-        return [_Cells(_reaching(access, k * access.granule), k, contiguous=False) for k in wanted]
-    return [_Cells(access, k, contiguous=count == 1 and access.base is not None) for k in wanted]
+    shadow, scale = ALLOCATION.load(f, access.allocation, "shadow"), access.granule.bit_length() - 1
+    if count == 1 and access.base is not None:
+        return [_Cells(access, ((access.base.ashr(scale)) + shadow) << 3, contiguous=True) for _ in wanted]
+    first = (access.offset >> scale) + f.splat(shadow)
+    return [_Cells(_reaching(access, k * access.granule), (first + k) << 3) for k in wanted]
 
 
 def _reaching(access: ObservedAccess, start: int) -> ObservedAccess:
-    """The access of those lanes that read more than ``start`` bytes."""
+    """The access of those lanes that read more than ``start`` bytes: of all, but for a part of a copy."""
+    if not access.partial:
+        return access
     wants = COPY.row(access.f, access.out, "bytes").ugt(start).as_mask()
     return replace(access, mask=access.mask & wants)
 
@@ -269,7 +287,22 @@ def _merge_reader(access: ObservedAccess, mine: Value, old: Value, written: Valu
     return merged.get()
 
 
-def _never_written(access: ObservedAccess, stamps: Value) -> Value:
+def _never_written(cell: _Cells) -> Value:
+    """The lanes whose cell was never written."""
+    access = cell.access
+    if cell.contiguous:
+        return _unset(access, cell.load("writes")) & access.mask
+
+    def build(f: Builder) -> None:
+        worker, place, mask = f.args
+        inside = replace(access, f=f, worker=worker, mask=mask)
+        f.ret(_unset(inside, _Cells(inside, place).load("writes")) & mask)
+
+    fn = generated_once(access.f.module, f"unset_{access.space}", I32, [PTR, vec(I64), I32], build)
+    return access.f.call(fn, access.worker, cell.place, access.mask)
+
+
+def _unset(access: ObservedAccess, stamps: Value) -> Value:
     if access.space == "global":
         return stamps.eq(0).as_mask()
     serial = WORKER.load(access.f, access.worker, "serial")
