@@ -7,10 +7,9 @@ The error of a broken ``exercise.py`` is kept, so that the others can still be l
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from grader.catalog.courses import (
     Broken,
@@ -90,15 +89,13 @@ class Catalog:
         if is_number(text.strip()):
             hint = self._in_chapter(text.strip()) or "`grade list` shows the numbers"
             return UsageError(f"there is no exercise {text.strip()}", code="unknown_exercise", hint=hint)
-        hint = self._of_a_copy(text) or did_you_mean(text, self.names) or "`grade list` shows all exercises"
+        hint = did_you_mean(text, self.names) or "`grade list` shows all exercises"
         return UsageError(f"there is no exercise {text!r}", code="unknown_exercise", hint=hint)
 
-    def _of_a_copy(self, text: str) -> str:
-        """The command for a file such as ``tries/layernorm_2.cu``, whose name begins with an exercise's; else ""."""
-        path = PurePath(text)
-        begun = [name for name in self.names if path.stem.startswith(f"{name}_")] if path.suffix == ".cu" else []
-        name = max(begun, key=len, default="")
-        return f"`grade {name} --file {shlex.quote(text)}` grades this file" if name else ""
+    def copied_in(self, path: Path) -> str:
+        """The exercise of a copy such as ``tries/layernorm_2.cu``, whose name begins with the exercise's; else ""."""
+        begun = (name for name in self.names if path.stem.startswith(f"{name}_"))
+        return max(begun, key=len, default="") if path.suffix == ".cu" else ""
 
     def chapter(self, number: int) -> tuple[CourseExercise, ...]:
         """The exercises of a chapter, by its number (4) or an exercise's (499); empty if there is no such chapter."""

@@ -141,7 +141,7 @@ def _task(catalog: Catalog, name: str, options: GradeOptions) -> Task:
     if entry is not None and path.is_file() and options.file is None and not options.solution:
         return _of_file(_form(entry, options), path)
     if path.exists():
-        exercise = "NAME" if entry is None else entry.name
+        exercise = (catalog.copied_in(path) or "NAME") if entry is None else entry.name
         hint = f"`grade {exercise} --file {shlex.quote(str(path))}` grades it for the exercise {exercise}"
         raise UsageError(f"{name!r} is a file, not the name of an exercise", code="file_as_name", hint=hint)
     hint = "`grade list` shows the exercises"

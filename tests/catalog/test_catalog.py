@@ -127,10 +127,9 @@ def test_a_number_that_two_courses_use_is_ambiguous() -> None:
         catalog.find(number)
 
 
-def test_a_copy_of_a_file_is_answered_with_the_command_that_grades_it(mini: Catalog) -> None:
-    with pytest.raises(UsageError) as caught:
-        mini.find("tries/total_2b old.cu")
-    assert caught.value.hint == "`grade total --file 'tries/total_2b old.cu'` grades this file"
+def test_a_copy_of_a_file_is_known_by_the_beginning_of_its_name(mini: Catalog) -> None:
+    assert mini.copied_in(Path("tries/total_2b old.cu")) == "total"
+    assert mini.copied_in(Path("totals.cu")) == mini.copied_in(Path("total_2.py")) == ""
 
 
 @pytest.mark.parametrize(

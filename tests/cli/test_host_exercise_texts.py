@@ -91,6 +91,13 @@ def test_a_host_file_of_no_exercise_is_no_exercise(pinned):
         tasks_of(load_catalog(), GradeOptions(("reduce_v1_host.py",)))
 
 
+def test_a_copy_of_a_file_is_told_the_command_that_grades_it(pinned):
+    (pinned / "reduce_v1_2b.cu").write_text("")
+    with pytest.raises(UsageError) as caught:
+        tasks_of(load_catalog(), GradeOptions(("./reduce_v1_2b.cu",)))
+    assert caught.value.hint == "`grade reduce_v1 --file reduce_v1_2b.cu` grades it for the exercise reduce_v1"
+
+
 def test_watch_names_and_watches_both_files(pinned):
     from grader.cli.watching import _files_of, _named_files
 
