@@ -77,7 +77,7 @@ def argmax_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     return _compiled(lambda x: torch.argmax(x), x)
 
 
-def cumsum(arrays: Arrays, numbers: Numbers) -> Run:
+def scan(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.cumsum(x)``, into ``out``."""
     import torch
 
@@ -85,7 +85,7 @@ def cumsum(arrays: Arrays, numbers: Numbers) -> Run:
     return _queued(lambda: torch.cumsum(x, dim=0, out=out))
 
 
-def cumsum_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+def scan_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     """The same by ``torch.compile``; it allocates its result."""
     import torch
 
@@ -93,7 +93,7 @@ def cumsum_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     return _compiled(lambda x: torch.cumsum(x, dim=0), x)
 
 
-def masked_select(arrays: Arrays, numbers: Numbers) -> Run:
+def positive(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.masked_select(x, x > 0)``; it waits for the count, and allocates its results."""
     import torch
 
@@ -101,7 +101,7 @@ def masked_select(arrays: Arrays, numbers: Numbers) -> Run:
     return _queued(lambda: torch.masked_select(x, x > 0))
 
 
-def masked_select_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+def positive_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     """The same by ``torch.compile``."""
     import torch
 

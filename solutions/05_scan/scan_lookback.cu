@@ -143,7 +143,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) scan_lookback(const float*
         // Publish first, look back then: the tiles after this one need its sum at once, and wait for it.
         if (lane == 0)
             publish(tile, 4 * launch + (tile == 0 ? PREFIX : AGGREGATE), tile_sum);
-        float sum_before = tile == 0 ? 0.0f : look_back(tile, launch);
+        float sum_before = 0.0f;
+        if (tile > 0)
+            sum_before = look_back(tile, launch);
         if (lane == 0 && tile > 0)
             publish(tile, 4 * launch + PREFIX, sum_before + tile_sum);
         if (lane < WARPS)

@@ -60,5 +60,5 @@ EXERCISE = Exercise(
     ),
     exact=False,
     baseline="scan:positive",
-    rivals=("pytorch:masked_select", "pytorch:masked_select_compiled"),
+    rivals=("pytorch:positive", "pytorch:positive_compiled"),
 )

@@ -59,5 +59,5 @@ EXERCISE = Exercise(
     # elements, on top of trees; a chain of L additions then errs by about 0.12·eps·√(n·L), as in the reduction ladder.
     tolerance=Tolerance(chain="cdiv(n, 1024) + 64", scale="sqrt(n)", chain_factor=1.5),
     baseline="scan:inclusive",
-    rivals=("pytorch:cumsum", "pytorch:cumsum_compiled"),
+    rivals=("pytorch:scan", "pytorch:scan_compiled"),
 )
