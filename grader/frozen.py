@@ -27,8 +27,9 @@ else:
         if eq:
             shared |= {name: method for name, method in (("__eq__", _eq), ("__hash__", _hash)) if name not in own}
         made = dataclasses.dataclass(cls, repr=False, eq=False)
-        compared = (field.name for field in dataclasses.fields(made) if field.compare)
-        made._compared = attrgetter("__class__", *compared)
+        compared = [field for field in dataclasses.fields(made) if field.compare]
+        made._compared = attrgetter("__class__", *(field.name for field in compared))
+        made._hashed = attrgetter("__class__", *(field.name for field in compared if field.hash is not False))
         for name, method in shared.items():
             setattr(made, name, method)
         return made
@@ -50,4 +51,4 @@ else:
         return self._compared(self) == self._compared(other) if other.__class__ is self.__class__ else NotImplemented
 
     def _hash(self):
-        return hash(self._compared(self))
+        return hash(self._hashed(self))

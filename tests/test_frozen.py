@@ -22,6 +22,7 @@ def defined(dataclass: Any) -> type:
         file: str = "k.cu"
         names: tuple[str, ...] = ()
         facts: dict[str, int] = field(default_factory=dict, compare=False)
+        axes: dict[str, int] = field(default_factory=dict, hash=False)
         source: str = field(default="", repr=False)
 
         def __post_init__(self) -> None:
@@ -43,6 +44,7 @@ OURS, STANDARD = defined(frozen.dataclass), defined(dataclasses.dataclass)
         lambda place: (place == type(place)(1, "a.cu", ["x"]), place == type(place)(2, "a.cu", ["x"])),
         lambda place: place == type(place)(1, "a.cu", ["x"], {"other": 1}),
         lambda place: {place: 1}[type(place)(1, "a.cu", ("x",))],
+        lambda place: place == type(place)(1, "a.cu", ["x"], axes={"row": 1}),
         lambda place: place == 1,
     ],
 )

@@ -47,11 +47,17 @@ def test_timed_inputs_and_their_outputs_are_ordinary_numbers(entry: CourseExerci
     size = max(exercise.small, key=lambda size: np.prod(list(size.values())))
     inputs = make_inputs(exercise, size, 1, "real")
     outputs = resolve_reference(exercise.oracle, entry.course)(inputs, {**exercise.scalars, **size})
-    rounded = {array.name: outputs[array.name].astype(array.dtype) for array in exercise.outputs}
+    written = {array.name: _written(array, outputs[array.name]) for array in exercise.outputs}
+    rounded = {array.name: written[array.name].astype(array.dtype) for array in exercise.outputs}
     for name, values in {**inputs, **rounded}.items():
         assert special_part(values) <= SPECIAL, name
     for name, values in inputs.items():
         assert values.size < 100 or most_frequent_part(values) <= ALIKE, name
+
+
+def _written(array: Array, values: np.ndarray) -> np.ndarray:
+    """Without the elements that stay unwritten where only a part of the output is moved: the oracle says NaN there."""
+    return values[~np.isnan(values)] if array.moved else values
 
 
 def test_the_hard_values_of_the_cases_are_verified_at_the_timed_size_and_not_timed() -> None:
