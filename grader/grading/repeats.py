@@ -4,7 +4,7 @@
   them. If all runs end alike, bit for bit, the value is not used. Or uninitialised memory is read: then every run must
   be right.
 - **The order** of warps, blocks and stores, if accesses have no order (`docs/design/024-other-orders.md`).
-- **Module variables**, with the values that another case has left in them.
+- **Module variables**, with the values that another case has left in them, in those orders, too.
 """
 
 from __future__ import annotations
@@ -94,9 +94,10 @@ def in_other_orders(ran: Ran, again: Again, orders: Sequence[str], file: str, *,
     return ran
 
 
-def after_another_case(again: Again, file: str) -> Ran:
-    """A case with the module variables of the case before it, and a note on that."""
-    ran = again(Conditions(keeps_state=True))
+def after_another_case(before: Again, again: Again, file: str, conditions: Conditions = USUAL) -> Ran:
+    """A case with the module variables that the case ``before`` leaves, and a note on that."""
+    before(USUAL)
+    ran = again(replace(conditions, keeps_state=True))
     note = Finding("second_launch", file=file)
     return replace(ran, execution=replace(ran.execution, findings=(*ran.execution.findings, note)))
 

@@ -156,19 +156,21 @@ def _timed(timer: Timer, session: Session) -> Speed | None:
     return speed
 
 
-def run_case(job: Job, session: Session, case: Case, number: int = 0, *, keeps_state: bool = False) -> CaseOutcome:
+def run_case(job: Job, session: Session, case: Case, number: int = 0, *, before: Case | None = None) -> CaseOutcome:
     """Run one case, also under other conditions if these may change its result, and compare its outputs.
 
-    ``number`` selects one of the other orders; with ``keeps_state`` its module variables keep the values of the case
-    before. A submission's own error is an outcome. Raises Unsupported, GraderFault, and RefusedProgram, which does not
-    belong to a case.
+    ``number`` selects one of the other orders. Module variables have their first values, or those that the case
+    ``before`` leaves in them. A submission's own error is an outcome. Raises Unsupported, GraderFault, and
+    RefusedProgram, which does not belong to a case.
     """
     again, file = partial(_ran, job, session, case), job.compiled.program.name
     try:
-        ran = after_another_case(again, file) if keeps_state else again()
-        if not keeps_state:
-            ran = with_other_values(ran, again)
-            ran = in_other_orders(ran, again, _orders(job, ran, number), file, explains=not job.exercise.host)
+        if before is None:
+            ran = with_other_values(again(), again)
+        else:
+            again = partial(after_another_case, partial(_ran, job, session, before), again, file)
+            ran = again()
+        ran = in_other_orders(ran, again, _orders(job, ran, number), file, explains=not job.exercise.host)
     except RefusedProgram:
         raise
     except SubmissionError as error:
@@ -177,18 +179,12 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0, *, keeps_s
 
 
 def _second_launches(job: Job, session: Session) -> Iterator[CaseOutcome]:
-    """A small and a large case with the module variables of a case of another size, and of one of the same size with
-    other values. Ends with the first that fails.
-    """
+    """A small and a large case after one of another size, and after one of the same size with other values."""
+    smallest = min((case for case in job.cases if case.small), key=lambda case: elements(case.size))
     larger = [case for case in job.cases if not (case.small or case.counters)]
     for case in (_largest(job), *larger[:1]):
-        outcome = run_case(job, session, case, keeps_state=True)
-        if not outcome.failed:
-            _ran(job, session, replace(case, values="exact" if case.values == "real" else "real"))
-            outcome = run_case(job, session, case, keeps_state=True)
-        yield outcome
-        if outcome.failed:
-            return
+        for before in (smallest, replace(case, values="exact" if case.values == "real" else "real")):
+            yield run_case(job, session, case, before=before)
 
 
 def _orders(job: Job, ran: Ran, number: int) -> Sequence[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from grader.backends.base import Backend, CaseRun, Execution
+from grader.backends.conditions import USUAL
 from grader.catalog.exercises import load_catalog
 from grader.compile import Entry, Parameter, Program
 from grader.errors import GraderFault, RefusedProgram, SubmissionError, Unsupported
@@ -540,6 +542,16 @@ def test_a_kernel_that_changes_module_variables_is_launched_a_second_time(reques
     assert [size_of(run) for run in simulator.seen if run.conditions.keeps_state] == [33]
     assert verdict.verdict == "wrong"
     assert [found.kind for found in verdict.diagnostics] == ["second_launch", "wrong"]
+
+
+def test_a_second_launch_runs_in_other_orders_too_each_after_a_first_in_the_usual_one(request_for):
+    stale = in_another_order(lambda run: wrong_at(8)(run) if run.conditions.keeps_state else honest(run))
+    simulator = FakeBackend(behave=lambda run: replace(stale(run), has_state=True))
+    verdict = grade(request_for(simulator))
+    assert verdict.verdict == "race"
+    assert {found.kind for found in verdict.diagnostics} == {"order_dependent", "second_launch"}
+    firsts = [one for one, then in pairwise(simulator.seen) if then.conditions.keeps_state]
+    assert [(size_of(run), run.conditions) for run in firsts] == [(1, USUAL)] * len(firsts)
 
 
 @pytest.mark.parametrize(("large", "launches"), [(False, 2), (True, 4)])
