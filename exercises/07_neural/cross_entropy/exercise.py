@@ -40,7 +40,10 @@ EXERCISE = Exercise(
         {"rows": 9, "cols": 1028},
         {"rows": 3, "cols": 4096},
         {"rows": 5, "cols": 5004},
+        {"rows": 1, "cols": 16388},
     ),
+    # A long row, of which a thread has many packs: read once, too.
+    counted=({"rows": 1, "cols": 16388},),
     secret={"rows": (1, 20, 1), "cols": (4, 3000, 4)},
     simulated={"rows": 16, "cols": 4096},
     large=Large({"rows": 70_001, "cols": 32_772}, period={"rows": 31}),

@@ -44,6 +44,8 @@ EXERCISE = Exercise(
         {"rows": 2, "cols": 4100},
         {"rows": 2, "cols": 16384},
     ),
+    # A row that needs every register of the block: it stays there, too.
+    counted=({"rows": 2, "cols": 16384},),
     secret={"rows": (1, 40, 1), "cols": (8, 1600, 4)},
     simulated={"rows": 64, "cols": 1024},
     timed={"rows": 16384, "cols": 4096},  # 1 GiB read and written
@@ -72,6 +74,14 @@ EXERCISE = Exercise(
             per="rows*cols",
             why="More is stored than h and y.",
             hint="each value of h and of y is stored once; what lies between stays in registers",
+        ),
+        Expect(
+            "local_bytes",
+            at_most=0.1,
+            per="rows*cols",
+            why="The row lies in local memory, which is device memory behind L1.",
+            hint="registers have no addresses: every loop over the array is unrolled, with a constant as its bound; "
+            "the end of the row is a condition inside",
         ),
         # 12 bytes loaded and 8 stored are 0.625 sectors for each element. A thread for each row takes more than 3.
         Expect(
