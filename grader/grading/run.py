@@ -170,7 +170,8 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0, *, before:
         else:
             again = partial(after_another_case, partial(_ran, job, session, before), again, file)
             ran = again()
-        ran = in_other_orders(ran, again, _orders(job, ran, number), file, explains=not job.exercise.host)
+        orders = _orders(job, ran, number) if before is None or before.size == case.size else ()
+        ran = in_other_orders(ran, again, orders, file, explains=not job.exercise.host)
     except RefusedProgram:
         raise
     except SubmissionError as error:
@@ -179,12 +180,14 @@ def run_case(job: Job, session: Session, case: Case, number: int = 0, *, before:
 
 
 def _second_launches(job: Job, session: Session) -> Iterator[CaseOutcome]:
-    """A small and a large case after one of another size, and after one of the same size with other values."""
-    smallest = min((case for case in job.cases if case.small), key=lambda case: elements(case.size))
-    larger = [case for case in job.cases if not (case.small or case.counters)]
-    for case in (_largest(job), *larger[:1]):
-        for before in (smallest, replace(case, values="exact" if case.values == "real" else "real")):
-            yield run_case(job, session, case, before=before)
+    """A small and a large case after one of another size, and after one of the same size with other values; the latter
+    in other orders, too.
+    """
+    largest, larger = _largest(job), [case for case in job.cases if not (case.small or case.counters)][:1]
+    for case, other in zip((largest, *larger), (*larger, largest), strict=True):
+        if other is not case:
+            yield run_case(job, session, case, before=other)
+        yield run_case(job, session, case, before=replace(case, values="exact" if case.values == "real" else "real"))
 
 
 def _orders(job: Job, ran: Ran, number: int) -> Sequence[str]:
