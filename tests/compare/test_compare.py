@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.catalog.courses import resolve_reference
 from grader.catalog.exercises import load_catalog
 from grader.compare import chain_error, compare, self_test
 from grader.compare.self_test import TrialCase
@@ -322,13 +321,7 @@ def test_a_missing_or_short_array_is_the_graders_fault() -> None:
 
 # -------------------------------------------------------------------------------------------------------- the self-test
 
-ALL = [pytest.param(one, id=one.name) for one in load_catalog([COURSE]).exercises]
-
-
-@pytest.mark.parametrize("one", ALL)
-def test_every_exercise_rejects_all_forgeries_at_its_simulated_size(one: Any) -> None:
-    oracle = resolve_reference(one.exercise.oracle, one.course)
-    assert self_test(one.exercise, one.exercise.simulated, oracle) == []
+# `grade dev check` tests every exercise of the course so: tests/test_course.py.
 
 
 def scaled(inputs: Mapping[str, npt.NDArray[Any]], numbers: Mapping[str, float]) -> dict[str, Real]:
