@@ -8,10 +8,12 @@ exercise serve its files one after another, each file in a fork.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from threading import Lock
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from grader.backends.base import Limits
     from grader.compile import Program
     from grader.exercise import Exercise
+    from grader.grading.cases import CaseBook
+    from grader.grading.records import Oracle
     from grader.process.child import Child
 
 PROGRAMS = 25
@@ -43,7 +47,8 @@ PROGRAMS = 25
 class CourseGrader(Closing):
     """Returns verdicts as futures. A context manager, which ends its children on exit.
 
-    Each file has a fixed seed for its inputs, so that a course that passed its check passes it again.
+    The files of an exercise share a fixed seed for their inputs: these, and the oracle's outputs, are made once, and a
+    course that passed its check passes it again.
     """
 
     def __init__(self, *, workers: int | None = None, device: int = 0) -> None:
@@ -55,6 +60,7 @@ class CourseGrader(Closing):
         self._device = device
         self._children = simulator_children()
         self._pairs = PairPool()
+        self._books = Books()
         self._kept = ExitStack()
         self._kept.enter_context(children_kept())
         self._folder = TemporaryDirectory(prefix="warpgrade-wrong-")
@@ -81,6 +87,7 @@ class CourseGrader(Closing):
             services = replace(services, simulator=backend)
         elif services.simulator is not None:
             services = replace(services, simulator=PooledSimulator(self._children, threads=self._threads))
+        services = replace(services, book=partial(self._books.book, entry))
         return grade(replace(request, services=services))
 
     def close(self) -> None:
@@ -94,18 +101,13 @@ class CourseGrader(Closing):
 
 
 def request(entry: CourseExercise, path: Path, backend: str, device: int = 0, *, host: Path | None = None) -> Request:
-    """The pipeline's request for ``grade NAME --file PATH --backend BACKEND``, with the file's own seed.
+    """The pipeline's request for ``grade NAME --file PATH --backend BACKEND``, with the exercise's seed.
 
     A host exercise's ``path`` has its host file beside it, or takes ``host``; a host file takes the solution's kernels.
     """
     alone = path.suffix == ".py"
     task = Task(entry, entry.solution or entry.stub, host=path) if alone else Task(entry, path, host=host)
-    return Hardware.found(backend, device).request(task, seed=seed_of(entry, path))
-
-
-def seed_of(entry: CourseExercise, path: Path) -> int:
-    """The seed of a file, from exercise and file name, so that files have different inputs."""
-    return crc32(f"{entry.name}/{path.name}".encode())
+    return Hardware.found(backend, device).request(task, seed=crc32(entry.name.encode()))
 
 
 def available_cpus() -> int:
@@ -152,6 +154,28 @@ class _PooledSession(SimSession):
             super().close()
         elif give_back is not None:
             give_back()
+
+
+# ------------------------------------------------------------------------------------ inputs and right outputs, shared
+
+
+class Books:
+    """The cases' data of the exercises whose files are graded at the moment. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._books = deque[tuple[CourseExercise, "CaseBook"]](maxlen=available_cpus() + 1)
+        self._lock = Lock()
+
+    def book(self, entry: CourseExercise, exercise: Exercise, oracle: Oracle, seed: int) -> CaseBook:
+        """The exercise's book, or a new one, for which the oldest is forgotten."""
+        from grader.grading.cases import CaseBook
+
+        with self._lock:
+            found = next((book for known, book in self._books if known is entry), None)
+            if found is None:
+                found = CaseBook(exercise, oracle, seed)
+                self._books.append((entry, found))
+            return found
 
 
 # ----------------------------------------------------------------------------------- a host exercise's children, reused

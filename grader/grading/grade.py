@@ -161,7 +161,8 @@ def _make_cases(request: Request, compiling: Future[CompiledSubmission], booking
     from grader.grading.cases import CaseBook, small_cases
 
     try:
-        book = CaseBook(request.exercise, request.services.oracle(), request.seed)
+        services = request.services
+        book = (services.book or CaseBook)(request.exercise, services.oracle(), request.seed)
     except BaseException as error:
         booking.set_exception(error)
         raise

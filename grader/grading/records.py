@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from grader.backends.base import Backend, Execution
     from grader.compile import Program
     from grader.exercise import Exercise, Size
+    from grader.grading.cases import CaseBook
     from grader.grading.needed import Unneeded
     from grader.inputs import Kind
     from grader.launch import LaunchScript
@@ -87,6 +88,7 @@ class Submission:
 class Services:
     """Backends, oracle and timer. ``oracle`` is called once, late, because it imports NumPy; a backend may be None.
 
+    ``book`` returns the cases' data, new ones for each submission unless several share them.
     ``why_no_gpu`` is the reason why ``gpu`` is None, for the report; ``target`` is the architecture to compile for.
     """
 
@@ -98,6 +100,7 @@ class Services:
     target: str = "sm_80"
     device: str | None = None  # the device's name in the verdict
     limits: Limits = field(default_factory=Limits)
+    book: Callable[[Exercise, Oracle, int], CaseBook] | None = None
 
 
 NextExercise = Callable[[], tuple[str, str]]

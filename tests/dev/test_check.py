@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from concurrent.futures import Future
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from samples import WASTEFUL, verdict
@@ -15,10 +14,11 @@ from grader.catalog.courses import Broken
 from grader.catalog.exercises import load_catalog
 from grader.compile.toolchain import find_toolchain
 from grader.dev import check
-from grader.dev.grading import CourseGrader, PooledSimulator, request, seed_of, simulator_children
+from grader.dev.grading import CourseGrader, PooledSimulator, request, simulator_children
 from grader.dev.report import CheckReport, Problem
-from grader.dev.wrong import WrongAnswer, refresh, wrong_answer, wrong_answers
+from grader.dev.wrong import WrongAnswer, refresh, wrong_answer
 from grader.errors import Unsupported, UsageError
+from grader.grading.cases import CaseBook
 from grader.grading.grade import grade
 from grader.verdict import Verdict
 from tests.grading.requests import changed
@@ -222,8 +222,16 @@ def test_a_wrong_host_file_is_graded_with_the_solutions_kernels():
     assert verdict.diagnostics[0].file == "no_wait_host.py"
 
 
-def test_the_seed_of_a_file_is_its_own_and_always_the_same(scale, exercise):
-    both = (scale, exercise("total"))
-    names = [(one, Path(name)) for one in both for answer in wrong_answers(one)[0] for name in answer.texts]
-    assert len({seed_of(one, path) for one, path in [*names, *((one, one.stub) for one in both)]}) == 8
-    assert seed_of(scale, scale.stub) == seed_of(scale, scale.stub)
+@needs_nvrtc
+def test_the_files_of_an_exercise_share_inputs_and_the_oracles_outputs(scale, exercise, monkeypatch):
+    made = []
+    init = CaseBook.__init__
+    monkeypatch.setattr(
+        CaseBook, "__init__", lambda self, one, *more: (made.append(one.name), init(self, one, *more))[1]
+    )
+    other = exercise("total")
+    with CourseGrader(workers=2) as grader:
+        files = [(one, path) for one in (scale, other) for path in (one.solution, one.stub, one.solution)]
+        verdicts = [future.result().verdict for future in [grader.simulated(*file) for file in files]]
+    assert verdicts == ["pass", "wrong", "pass"] * 2
+    assert made == ["scale", "total"]
