@@ -392,6 +392,43 @@ def _rms_norm(arrays: Arrays, numbers: Numbers) -> tuple[Callable[..., Any], lis
     return both, [x.view(-1, cols), residual.view(-1, cols), weight]
 
 
+def adamw(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.optim.AdamW``, the default: several kernels, each for lists of tensors. It steps on copies, in place."""
+    return _adamw_step(arrays, numbers)
+
+
+def adamw_fused(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.optim.AdamW`` with ``fused=True``: one kernel. It steps on copies, in place."""
+    return _adamw_step(arrays, numbers, fused=True)
+
+
+def adamw_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The formula, into new tensors, by ``torch.compile``."""
+    names = ("lr", "decay", "beta1", "beta2", "eps", "correction1", "correction2")
+    lr, decay, beta1, beta2, eps, correction1, correction2 = (float(numbers[name]) for name in names)
+
+    def step(p: Any, g: Any, m: Any, v: Any) -> Any:
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g * g
+        return p - lr * (decay * p + m / correction1 / ((v / correction2).sqrt() + eps)), m, v
+
+    return _compiled(step, *_tensors(arrays, "p", "g", "m", "v"))
+
+
+def _adamw_step(arrays: Arrays, numbers: Numbers, **how: bool) -> Run:
+    import torch
+
+    p, g, m, v = (tensor.clone() for tensor in _tensors(arrays, "p", "g", "m", "v"))
+    parameter = torch.nn.Parameter(p)
+    parameter.grad = g
+    lr, eps, decay = (float(numbers[name]) for name in ("lr", "eps", "decay"))
+    betas = float(numbers["beta1"]), float(numbers["beta2"])
+    optimizer = torch.optim.AdamW([parameter], lr=lr, betas=betas, eps=eps, weight_decay=decay, **how)
+    steps = torch.tensor(9.0, device=p.device if how else "cpu")
+    optimizer.state[parameter] = {"step": steps, "exp_avg": m, "exp_avg_sq": v}
+    return _queued(optimizer.step)
+
+
 def group_norm_nhwc(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.nn.functional.group_norm`` of a tensor with channels last."""
     function, tensors = _group_norm_nhwc(arrays, numbers)

@@ -106,6 +106,9 @@ CEILINGS: Mapping[str, Ceiling] = {
     "add_copy_f32x4": _stream(
         "two arrays read and two written, four floats a thread", "add_copy_f32x4", "add.cu", "abcd", 16
     ),
+    "read_4_write_3_f32x4": _stream(
+        "four arrays read and three written, four floats a thread", "read_4_write_3_f32x4", "add.cu", "abcdefg", 16
+    ),
     "add_f16x8": _stream("add, eight halves a thread", "add_f16x8", "add.cu", "abc", 16),
     "host_read_f32x4": Ceiling(
         what="read mapped host memory, float4, grid-stride",

@@ -1,4 +1,4 @@
-// How fast can memory be read and written at once, two reads for each write, or for two of them?
+// How fast can memory be read and written at once: two reads for each write, or for two of them; four for three?
 
 #include <cuda_fp16.h>
 
@@ -30,6 +30,21 @@ extern "C" __global__ void add_copy_f32x4(const float4* a, const float4* b, floa
     float4 sum = make_float4(u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w);
     c[i] = sum;
     d[i] = sum;
+}
+
+// Four floats of each array a thread; every result needs all four of them.
+extern "C" __global__ void read_4_write_3_f32x4(const float4* a, const float4* b, const float4* c, const float4* d,
+                                                float4* e, float4* f, float4* g, long long n)
+{
+    long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    float4 s = a[i], t = b[i], u = c[i], v = d[i];
+    float4 sum = make_float4((s.x + t.x) + (u.x + v.x), (s.y + t.y) + (u.y + v.y), (s.z + t.z) + (u.z + v.z),
+                             (s.w + t.w) + (u.w + v.w));
+    e[i] = sum;
+    f[i] = sum;
+    g[i] = sum;
 }
 
 // Eight halves of each array a thread.

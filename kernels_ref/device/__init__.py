@@ -153,6 +153,23 @@ def _gelu_bias_dropout() -> Check:
     )
 
 
+def _adamw() -> Check:
+    """The new parameters and running means of AdamW."""
+    given = ("p", "g", "m", "v")
+    scalars = ("lr", "decay", "beta1", "beta2", "eps", "correction1", "correction2")
+    return Check(
+        sources=("judge.cuh", "check_adamw.cu"),
+        steps=(
+            Step(
+                "check_adamw",
+                (*given, "p_new", "m_new", "v_new", "n", *scalars, *_BOUNDS),
+                grid="min(cdiv(n, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_adamw", (*given, "n", *scalars, *_FOUND), grid="1", block=1),
+    )
+
+
 def _attention(types: str) -> Check:
     """Attention of each head, with the elements that the file ``types`` defines."""
     return Check(
@@ -401,6 +418,7 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_products", ("A", "x", "y", "k", *_BOUNDS), grid="m"),),
         explain=Step("explain_product", ("A", "x", "k", *_FOUND), grid="1"),
     ),
+    "optimizer:adamw": _adamw(),
     "quantised:keys_int8": Check(
         sources=("judge.cuh", "check_keys_int8.cu"),
         steps=(
