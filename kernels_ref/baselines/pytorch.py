@@ -429,6 +429,24 @@ def _adamw_step(arrays: Arrays, numbers: Numbers, **how: bool) -> Run:
     return _queued(optimizer.step)
 
 
+def softmax_backward(arrays: Arrays, numbers: Numbers) -> Run:
+    """PyTorch's kernel for the backward pass of softmax."""
+    import torch
+
+    y, dy, cols = *_tensors(arrays, "y", "dy"), int(numbers["cols"])
+    return _eager(
+        lambda y, dy: torch.ops.aten._softmax_backward_data(dy, y, 1, torch.float32),
+        y.view(-1, cols),
+        dy.view(-1, cols),
+    )
+
+
+def softmax_backward_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """``y * (dy - (y * dy).sum(1, keepdim=True))`` by ``torch.compile``."""
+    y, dy, cols = *_tensors(arrays, "y", "dy"), int(numbers["cols"])
+    return _compiled(lambda y, dy: y * (dy - (y * dy).sum(1, keepdim=True)), y.view(-1, cols), dy.view(-1, cols))
+
+
 def group_norm_nhwc(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.nn.functional.group_norm`` of a tensor with channels last."""
     function, tensors = _group_norm_nhwc(arrays, numbers)

@@ -383,6 +383,11 @@ CHECKS: Mapping[str, Check] = {
     "transformer:rope": _rope("rope_halves.cuh"),
     "transformer:rope_neighbours": _rope("rope_neighbours.cuh"),
     "transformer:gelu_bias_dropout": _gelu_bias_dropout(),
+    "backward:softmax": Check(
+        sources=("judge.cuh", "check_softmax_backward.cu"),
+        steps=(Step("check_softmax_backward", ("y", "dy", "dx", "cols", *_BOUNDS), grid="rows"),),
+        explain=Step("explain_softmax_backward", ("y", "dy", "cols", *_FOUND), grid="1"),
+    ),
     "norms:layer_norm": Check(
         sources=("judge.cuh", "check_row_norms.cu"),
         steps=(Step("check_layer_norm", ("x", "gamma", "beta", "y", "eps", "cols", *_BOUNDS), grid="rows"),),

@@ -1,0 +1,19 @@
+"""Oracles for backward passes: the gradient of a loss before an operation, from the one behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+Inputs = Mapping[str, npt.NDArray[np.generic]]
+Numbers = Mapping[str, float]
+Outputs = dict[str, npt.NDArray[np.float64]]
+
+
+def softmax(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``dx = y · (dy - Σ y · dy)`` for each row; ``y``, the result of softmax, ``dy`` and ``dx`` are (rows·cols,)."""
+    cols = int(numbers["cols"])
+    y, dy = (inputs[name].astype(np.float64).reshape(-1, cols) for name in ("y", "dy"))
+    return {"dx": (y * (dy - (y * dy).sum(axis=1, keepdims=True))).ravel()}
