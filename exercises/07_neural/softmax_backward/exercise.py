@@ -48,7 +48,7 @@ EXERCISE = Exercise(
             at_most=8.2,
             per="rows*cols",
             why="y or dy is read more than once.",
-            hint="both rows stay in registers from the sum to the result: 16 floats of each in a thread are not too many",
+            hint="both rows stay in registers from the sum to the result: 16 floats of each in a thread fit",
         ),
         Expect(
             "global_store_bytes",
