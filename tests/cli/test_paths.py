@@ -93,7 +93,7 @@ def test_a_path_says_on_what_it_builds_that_is_not_in_it(run, tmp_path):
 def test_list_as_json_has_times_what_exercises_build_on_and_paths(run):
     document = json.loads(run("list", "--json")[1])
     one = next(one for one in document["exercises"] if one["name"] == "reduce_v3")
-    assert (one["minutes"], one["after"], one["paths"]) == (20, ["reduce_v1"], ["interview", "attention"])
+    assert (one["minutes"], one["after"], one["paths"]) == (20, ["reduce_v1"], ["interview", "attention", "debugging"])
     assert [path["name"] for path in document["paths"]][:2] == ["interview", "memory"]
     document = json.loads(run("list", "--path", "interview", "--json")[1])
     assert [one["name"] for one in document["exercises"]] == NAMES

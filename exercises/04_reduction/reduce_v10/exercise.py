@@ -48,4 +48,5 @@ EXERCISE = Exercise(
     also_timed=(AlsoTimed({"n": 2**22}, reach=0.36),),
     baseline="reduction:sum",
     rivals=("reduction:cupy_sum", "pytorch:sum"),
+    paths=("debugging",),
 )

@@ -38,4 +38,5 @@ EXERCISE = Exercise(
     # inputs make partial sums near √n; a chain of L additions then errs by about 0.12·eps·√(n·L).
     tolerance=Tolerance(chain="cdiv(n, 256) + 64", scale="sqrt(n)", chain_factor=1.5),
     baseline="reduction:sum",
+    paths=("debugging",),
 )

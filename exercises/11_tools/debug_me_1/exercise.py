@@ -20,4 +20,5 @@ EXERCISE = Exercise(
     answers=(BugLine(lines=(("for (int s = 16", "sum += part[t + s]"),)),),
     tolerance=Tolerance(chain="length", scale="sqrt(length)", chain_factor=2),
     points=(60, 40, 0),
+    paths=("debugging",),
 )

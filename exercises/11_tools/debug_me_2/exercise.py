@@ -16,4 +16,5 @@ EXERCISE = Exercise(
     simulated={"n": 2**14},
     answers=(BugLine(lines=(("peaks[blockIdx.x] = peak", "last = atomicInc"),)),),
     points=(60, 40, 0),
+    paths=("debugging",),
 )

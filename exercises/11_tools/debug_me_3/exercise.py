@@ -20,4 +20,5 @@ EXERCISE = Exercise(
     answers=(BugLine(lines=("size_t begin",)),),
     tolerance=Tolerance(relative=1e-5),
     points=(60, 40, 0),
+    paths=("debugging",),
 )

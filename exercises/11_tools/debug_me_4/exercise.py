@@ -16,4 +16,5 @@ EXERCISE = Exercise(
     simulated={"n": 2**14},
     answers=(BugLine(lines=(("if (threadIdx.x < BINS)", "counts[threadIdx.x] = 0"),)),),
     points=(60, 40, 0),
+    paths=("debugging",),
 )

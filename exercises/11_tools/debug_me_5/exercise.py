@@ -18,4 +18,5 @@ EXERCISE = Exercise(
     answers=(BugLine(lines=("unsigned int mask",)),),
     tolerance=Tolerance(relative=1e-5, absolute=1e-7),
     points=(60, 40, 0),
+    paths=("debugging",),
 )

@@ -21,4 +21,5 @@ EXERCISE = Exercise(
     simulated={"rows": 32, "length": 512},
     answers=(BugLine(lines=("for (int i = t; i < length",)),),
     points=(60, 40, 0),
+    paths=("debugging",),
 )

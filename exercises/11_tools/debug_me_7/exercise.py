@@ -25,4 +25,5 @@ EXERCISE = Exercise(
     answers=(BugLine(lines=("squares += channel[i] * channel[i]", "float v = block_sum(squares)")),),
     tolerance=Tolerance(relative=1e-4, absolute=1e-6),
     points=(60, 40, 0),
+    paths=("debugging",),
 )

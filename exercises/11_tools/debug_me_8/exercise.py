@@ -18,4 +18,5 @@ EXERCISE = Exercise(
     answers=(BugLine(lines=("float* highs = words",)),),
     tolerance=Tolerance(relative=1e-5, absolute=1e-6),
     points=(60, 40, 0),
+    paths=("debugging",),
 )

@@ -17,4 +17,5 @@ EXERCISE = Exercise(
     simulated={"n": 2**15},
     answers=(Bound(), Forecast("sectors_per_request")),
     points=(0, 100, 0),
+    paths=("debugging",),
 )

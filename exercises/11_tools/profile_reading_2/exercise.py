@@ -18,4 +18,5 @@ EXERCISE = Exercise(
     answers=(Bound(), Forecast("wavefronts", per="tiles")),
     tolerance=Tolerance(chain="32", scale="4"),
     points=(0, 100, 0),
+    paths=("debugging",),
 )
