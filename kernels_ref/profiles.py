@@ -29,3 +29,12 @@ def cooled(inputs: Inputs, numbers: Numbers) -> Outputs:
     """The temperature after all steps, each of which takes away a part of the difference to the room."""
     kept = (1 - COOLING_RATE) ** COOLING_STEPS
     return {"out": ROOM + kept * (inputs["start"].astype(np.float64) - ROOM)}
+
+
+def potential(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """The sum over the charges of charge · 2^(-distance / length) / distance, at points of the plane z = 0."""
+    points = inputs["points"].astype(np.float64).reshape(-1, 1, 2)
+    charges = inputs["charges"].astype(np.float64).reshape(1, -1, 4)
+    square = ((charges[..., :2] - points) ** 2).sum(axis=2) + charges[..., 2] ** 2 + 0.01
+    distance = np.sqrt(square)
+    return {"out": (charges[..., 3] * np.exp2(-distance / numbers["length"]) / distance).sum(axis=1)}
