@@ -44,3 +44,9 @@ def above(inputs: Inputs, numbers: Numbers) -> Outputs:
     """How many floats of each row of 256 are larger than each of the levels 0, 0.25 … 1.75."""
     rows = inputs["x"].astype(np.float64).reshape(-1, 256, 1)
     return {"counts": (rows > 0.25 * np.arange(8)).sum(axis=1).astype(np.float64).reshape(-1)}
+
+
+def squares(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Each matrix of 64 × 64 times itself."""
+    matrices = inputs["a"].astype(np.float64).reshape(-1, 64, 64)
+    return {"out": (matrices @ matrices).reshape(-1)}
