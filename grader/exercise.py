@@ -37,8 +37,9 @@ class Values:
     low: float = -1.0
     high: float = 1.0  # ``low`` itself: all values are equal
     # "normal": the sum of four uniform numbers, with the mean (low + high) / 2, the standard deviation 0.1448 · (high -
-    # low) and no value outside [low, high): Values(low=-4, high=4, shape="normal") has the deviation 1.16
-    shape: Literal["uniform", "normal"] = "uniform"
+    # low) and no value outside [low, high): Values(low=-4, high=4, shape="normal") has the deviation 1.16.
+    # "ascending": each element above the one before, from low to high in 65536 steps, then again from low
+    shape: Literal["uniform", "normal", "ascending"] = "uniform"
     # a number that one element in 64, at random places, has instead; of real cases
     outlier: float | None = None
     # of an int32 array: each number from 0 to its count - 1 once, in random order, in all cases

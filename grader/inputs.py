@@ -24,6 +24,7 @@ From a word to a value:
     outlier, of values with one:      this number where x % 64 is 33, else the real value
     real, shape "uniform":            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
     real, shape "normal":             low + (high - low) / 1021 * t      with t = s + f * 2**-24, in [0, 1021)
+    real, shape "ascending":          low + (high - low) * a             with a = (i % 65536 + u) * 2**-16, in [0, 1)
 
 ``s`` is the sum of the four bytes of x, 0 to 1020, and ``f`` the 24 high bits of x * 0x9E3779B1 modulo 2**32, so that
 equal sums are rarely equal values. Each byte is uniform, so t has the mean 510.5 (less 2**-25) and the standard
@@ -33,7 +34,7 @@ is -0.3 instead of 0, and nothing lies more than 3.454 deviations from the mean 
 
 A real formula is evaluated in float64: one rounded subtraction, (normal) one rounded division, one rounded product, one
 rounded sum (no fma; on a device ``__dadd_rn``, ``__ddiv_rn`` and ``__dmul_rn``), then rounded once, to nearest even, to
-the array's dtype. u and t are exact. Only the last rounding can give ``high`` itself.
+the array's dtype. u, t and a are exact. Only the last rounding can give ``high`` itself.
 
 A permutation of 0 … count - 1 is a Feistel network of four rounds on numbers of 2b bits, the least b >= 1 with
 count <= 4**b, repeated until the number is below count (at most 4 times on average):
@@ -216,9 +217,9 @@ def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size) -> 
 
     def others(words: _U64, start: int) -> npt.NDArray[np.float64]:
         if not array.masked or kind not in ("masked", "special"):
-            return real(words)
+            return real(words, start)
         row = _integer(array, array.masked_rows, size) if array.masked_rows else 0
-        return np.where(_is_masked(words, start, row, seed), -np.inf, real(words))
+        return np.where(_is_masked(words, start, row, seed), -np.inf, real(words, start))
 
     if kind == "special" and array.special:
         found = (np.nan, np.inf)
@@ -228,25 +229,29 @@ def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size) -> 
     return others
 
 
-def _real(array: Array, drawn: Values) -> Callable[[_U64], npt.NDArray[np.float64]]:
-    """The function from words to real values in float64."""
+def _real(array: Array, drawn: Values) -> Callable[[_U64, int], npt.NDArray[np.float64]]:
+    """The function from words, and the first one's index, to real values in float64."""
     real_bounds(array, drawn)
     base, width = float(drawn.low), float(drawn.high) - float(drawn.low)
 
-    def uniform(words: _U64) -> npt.NDArray[np.float64]:
+    def uniform(words: _U64, start: int) -> npt.NDArray[np.float64]:
         return base + width * ((words >> np.uint64(8)).astype(np.float64) * 2.0**-24)
 
-    def normal(words: _U64) -> npt.NDArray[np.float64]:
+    def ascending(words: _U64, start: int) -> npt.NDArray[np.float64]:
+        place = np.arange(start, start + len(words)) % 65536
+        return base + width * ((place + (words >> np.uint64(8)).astype(np.float64) * 2.0**-24) * 2.0**-16)
+
+    def normal(words: _U64, start: int) -> npt.NDArray[np.float64]:
         total = sum((words >> np.uint64(shift)) & np.uint64(255) for shift in (0, 8, 16, 24))
         fraction = ((words * np.uint64(0x9E3779B1)) & _LOW) >> np.uint64(8)
         exact = ((total << np.uint64(24)) + fraction).astype(np.float64) * 2.0**-24
         return base + (width / 1021) * exact
 
-    shape = normal if drawn.shape == "normal" else uniform
+    shape = {"uniform": uniform, "normal": normal, "ascending": ascending}[drawn.shape]
     if drawn.outlier is None:
         return shape
     outlier = float(drawn.outlier)
-    return lambda words: np.where(words % np.uint64(64) == 33, outlier, shape(words))
+    return lambda words, start: np.where(words % np.uint64(64) == 33, outlier, shape(words, start))
 
 
 def _is_masked(words: _U64, start: int, row: int, seed: int) -> npt.NDArray[np.bool_]:
@@ -305,8 +310,10 @@ def real_bounds(array: Array, drawn: Values) -> tuple[float, float]:
     low, high = float(drawn.low), float(drawn.high)
     most = float(np.finfo(array.dtype).max)
     problem = ""
-    if drawn.shape not in ("uniform", "normal"):
-        problem = f"no shape {drawn.shape!r} of values: 'uniform' and 'normal' exist"
+    if drawn.shape not in ("uniform", "normal", "ascending"):
+        problem = f"no shape {drawn.shape!r} of values: 'uniform', 'normal' and 'ascending' exist"
+    elif drawn.shape == "ascending" and drawn.outlier is not None:
+        problem = "ascending values have no outlier"
     elif not -most <= low <= high <= most:
         problem = f"no numbers of {array.dtype} between {low:g} and {high:g}"
     elif drawn.outlier is not None and not abs(drawn.outlier) <= most:

@@ -21,3 +21,11 @@ def sort_rows(inputs: Inputs, numbers: Numbers) -> Outputs:
     """Each row of ``keys``, (rows, cols), in ascending order."""
     rows = inputs["keys"].reshape(-1, int(numbers["cols"]))
     return {"sorted": np.sort(rows, axis=1).astype(np.float64).reshape(-1)}
+
+
+def topk(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Of each row of ``x`` the 8 largest, and their places; equal ones by place, a NaN above all numbers."""
+    x = inputs["x"].astype(np.float64).reshape(-1, int(numbers["cols"]))
+    places = np.lexsort((-x, ~np.isnan(x)), axis=1)[:, :8]
+    values = np.take_along_axis(x, places, axis=1)
+    return {"values": values.reshape(-1), "places": places.astype(np.float64).reshape(-1)}

@@ -288,6 +288,23 @@ def histogram_bincount(arrays: Arrays, numbers: Numbers) -> Run:
     return _queued(lambda: torch.bincount(x, minlength=256))
 
 
+def topk(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.topk`` of each row; it allocates its results."""
+    return _largest(arrays, numbers, _eager)
+
+
+def topk_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`topk` by ``torch.compile``, which calls the same kernels."""
+    return _largest(arrays, numbers, _compiled)
+
+
+def _largest(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    return timed(lambda x: torch.topk(x, 8, dim=1), x.view(-1, int(numbers["cols"])))
+
+
 def w4a16_gemv(arrays: Arrays, numbers: Numbers) -> Run:
     """PyTorch's product with 4-bit weights (tinygemm): x in bfloat16, weights in its own order, packed before."""
     import torch

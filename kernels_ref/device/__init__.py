@@ -303,6 +303,11 @@ CHECKS: Mapping[str, Check] = {
         explain=Step("explain_count", ("partial", *_FOUND), grid="1"),
         scratch=(Scratch("partial", "256*1024"),),
     ),
+    "counting:topk": Check(
+        sources=("judge.cuh", "check_largest.cu"),
+        steps=(Step("check_largest", ("x", "values", "places", "rows", "cols", *_BOUNDS), grid="rows"),),
+        explain=Step("explain_largest", ("x", "rows", "cols", *_FOUND), grid="1"),
+    ),
     "layout:transpose": Check(
         sources=("judge.cuh", "check_transpose.cu"),
         steps=(

@@ -5,6 +5,7 @@
 //   generate_permutation_i32(int* out, count, seed, stream, sample)       0 … count - 1 in random order
 //   generate_real_T (T* out, count, seed, stream, sample, low, high)      uniform in [low, high), T a floating type
 //   generate_normal_T(…, low, high)                                       nearly normal in [low, high), T a floating type
+//   generate_ascending_T(…, low, high)                                    65536 steps from low to high, and again
 //   generate_outlier_T(…, low, high, outlier, normal)                     one of these two; one element in 64 is outlier
 //   unchanged_…     (const T* in, …the same…, unsigned long long* changed)   adds the number of elements that differ
 //
@@ -62,6 +63,16 @@ struct Normal {
         u32 fraction = word * 0x9E3779B1u >> 8;
         double t = (double)(((u64)sum << 24) + fraction) * 0x1p-24;
         return __dadd_rn(low, __dmul_rn(__ddiv_rn(__dsub_rn(high, low), 1021.0), t));
+    }
+};
+
+// A step of 65536 for each element, and a random part of it. The sum is exact: 40 bits.
+struct Ascending {
+    double low, high;
+    __device__ double operator()(u64 i, u32 word) const
+    {
+        double a = ((double)(i % 65536) + (double)(word >> 8) * 0x1p-24) * 0x1p-16;
+        return __dadd_rn(low, __dmul_rn(__dsub_rn(high, low), a));
     }
 };
 
@@ -167,6 +178,7 @@ __device__ void each(u64 count, u64 seed, u64 stream, u64 sample, Values values,
 #define REAL(name, T)                                                                                                \
     KERNELS(real, name, T, (, double low, double high), (Real{low, high}))                                           \
     KERNELS(normal, name, T, (, double low, double high), (Normal{low, high}))                                       \
+    KERNELS(ascending, name, T, (, double low, double high), (Ascending{low, high}))                                 \
     KERNELS(outlier, name, T, (, double low, double high, double outlier, u64 normal),                               \
             (Outlier{low, high, outlier, normal != 0}))
 

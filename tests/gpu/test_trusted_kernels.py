@@ -177,6 +177,7 @@ def test_a_check_refuses_zeros(name: str) -> None:
 FLOATS = [dtype for dtype in DEVICE.GENERATED_TYPES if np.dtype(dtype).kind == "f"]
 BOUNDS = Values(0, 100, -1.7, 120.3)
 SHAPED = [replace(BOUNDS, shape=shape, outlier=outlier) for shape in ("uniform", "normal") for outlier in (None, -60.1)]  # type: ignore[arg-type]  # both shapes
+SHAPED.append(replace(BOUNDS, shape="ascending"))
 
 
 @pytest.mark.parametrize(

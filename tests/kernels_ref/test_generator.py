@@ -41,6 +41,7 @@ def device_file() -> Trusted:
         ("float64", "real", NORMAL),
         ("float32", "real", Values(low=-1.7, high=120.3, outlier=-60.1)),
         ("float32", "real", Values(low=-1.7, high=120.3, shape="normal", outlier=-60.1)),
+        ("float32", "real", Values(low=-1.7, high=120.3, shape="ascending")),
         ("int32", "real", Values(permutation=True)),
     ],
 )

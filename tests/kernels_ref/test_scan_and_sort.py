@@ -1,0 +1,35 @@
+"""The oracles and checks of chapter 5 that select and sort, against plain NumPy and against wrong answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grader.catalog.courses import resolve_reference
+from tests.kernels_ref.trusted import COURSE, NEEDS_NVRTC, NONE_BAD, judge
+
+RANDOM = np.random.default_rng(20261124)
+
+
+def test_topk_of_special_values_by_hand() -> None:
+    x = np.array([1, np.inf, 2, np.nan, -0.0, 0.0, -np.inf, np.nan, 2, np.inf, -5], np.float32)
+    outputs = resolve_reference("counting:topk", COURSE)({"x": x}, {"rows": 1, "cols": 11})
+    assert outputs["places"].tolist() == [3, 7, 1, 9, 2, 8, 0, 4]
+    np.testing.assert_array_equal(outputs["values"], [np.nan, np.nan, np.inf, np.inf, 2, 2, 1, 0])
+
+
+@NEEDS_NVRTC
+@pytest.mark.parametrize("cols", [8, 300])
+def test_the_check_of_topk_passes_the_oracles_output_and_names_what_is_wrong(cols: int) -> None:
+    size = {"rows": 3, "cols": cols}
+    x = RANDOM.integers(-9, 9, 3 * cols).astype(np.float32)
+    outputs = resolve_reference("counting:topk", COURSE)({"x": x}, size)
+    values, places = outputs["values"].astype(np.float32), outputs["places"].astype(np.int32)
+    arrays = {"x": x, "values": values, "places": places}
+    assert judge("counting:topk", arrays, size) == NONE_BAD
+    wrong = values.copy()
+    wrong[13] += 1
+    assert judge("counting:topk", {**arrays, "values": wrong}, size) == (1, 13, [13.0, float(values[13])])
+    swapped = places.copy()
+    swapped[[8, 9]] = swapped[[9, 8]]
+    assert judge("counting:topk", {**arrays, "places": swapped}, size) == (2, 32, [32.0, float(places[8])])
