@@ -12,6 +12,12 @@ Numbers = Mapping[str, float]
 Outputs = dict[str, npt.NDArray[np.float64]]
 
 
+def relu(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``dx = dy`` where bit i % 32 of word i / 32 of ``mask`` is 1, else 0; ``mask`` is (n/32,), the others are (n,)."""
+    kept = np.unpackbits(inputs["mask"].view(np.uint8), bitorder="little").astype(bool)
+    return {"dx": np.where(kept, inputs["dy"].astype(np.float64), 0.0)}
+
+
 def softmax(inputs: Inputs, numbers: Numbers) -> Outputs:
     """``dx = y · (dy - Σ y · dy)`` for each row; ``y``, the result of softmax, ``dy`` and ``dx`` are (rows·cols,)."""
     cols = int(numbers["cols"])

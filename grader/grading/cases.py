@@ -179,7 +179,9 @@ def case_of_many_blocks(
         first = bisect_left(sizes, True, key=has_many)
     except SubmissionError:  # the launch lines need not fit this size
         return ()
-    size = {name: least * (first + 1) + derive_seed(seed, "many blocks") % least}
+    low, _, step = exercise.secret.get(name, (0, 0, 1))  # a size that the statement allows
+    drawn = least * (first + 1) + derive_seed(seed, "many blocks") % least
+    size = {name: drawn - (drawn - low) % step}
     if not 0 < first < len(sizes) or _work(exercise, size) > MOST_WORK:
         return ()
     repeats = {name: REPEATED} if size[name] > 2 * REPEATED else {}

@@ -446,6 +446,31 @@ def _adamw_step(arrays: Arrays, numbers: Numbers, **how: bool) -> Run:
     return _queued(optimizer.step)
 
 
+def relu_backward(arrays: Arrays, numbers: Numbers) -> Run:
+    """PyTorch's kernel for the backward pass of ReLU: it reads the forward pass's result, four bytes an element."""
+    import torch
+
+    (dy,) = _tensors(arrays, "dy")
+    y = _kept(arrays).to(torch.float32)
+    return _eager(lambda dy, y: torch.ops.aten.threshold_backward(dy, y, 0), dy, y)
+
+
+def relu_backward_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.where(kept, dy, 0)`` by ``torch.compile``, with a byte an element."""
+    import torch
+
+    (dy,) = _tensors(arrays, "dy")
+    return _compiled(lambda dy, kept: torch.where(kept, dy, 0.0), dy, _kept(arrays))
+
+
+def _kept(arrays: Arrays) -> Any:
+    """The bits of ``mask``, a bool for each."""
+    import cupy
+    import torch
+
+    return torch.from_dlpack(cupy.unpackbits(arrays["mask"].view(cupy.uint8), bitorder="little")).bool()
+
+
 def softmax_backward(arrays: Arrays, numbers: Numbers) -> Run:
     """PyTorch's kernel for the backward pass of softmax."""
     import torch

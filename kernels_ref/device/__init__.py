@@ -388,6 +388,11 @@ CHECKS: Mapping[str, Check] = {
     "transformer:rope": _rope("rope_halves.cuh"),
     "transformer:rope_neighbours": _rope("rope_neighbours.cuh"),
     "transformer:gelu_bias_dropout": _gelu_bias_dropout(),
+    "backward:relu": Check(
+        sources=("judge.cuh", "check_relu_backward.cu"),
+        steps=(Step("check_relu_backward", ("dy", "mask", "dx", "n", "findings"), grid="min(cdiv(n, 256), 8192)"),),
+        explain=Step("explain_relu_backward", ("dy", "mask", *_FOUND), grid="1", block=1),
+    ),
     "backward:softmax": Check(
         sources=("judge.cuh", "check_softmax_backward.cu"),
         steps=(Step("check_softmax_backward", ("y", "dy", "dx", "cols", *_BOUNDS), grid="rows"),),

@@ -40,6 +40,11 @@ def test_blocks_that_work_together_run_once_with_more_blocks_than_threads(lines:
     assert 32 < n // 500 <= 36
 
 
+def test_its_size_is_one_that_the_statement_allows() -> None:
+    (n,) = sizes(CAPPED, ATOMIC, replace(EXERCISE, secret={"n": (36, 900, 32)}))
+    assert n % 32 == 4
+
+
 @pytest.mark.parametrize(
     ("lines", "ptx"),
     [
