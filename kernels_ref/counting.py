@@ -23,6 +23,13 @@ def sort_rows(inputs: Inputs, numbers: Numbers) -> Outputs:
     return {"sorted": np.sort(rows, axis=1).astype(np.float64).reshape(-1)}
 
 
+def digit_pass(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``keys`` and ``values``, (n,), by the four bits of the key from ``shift`` on; equal ones stay in order."""
+    digits = inputs["keys"].astype(np.int64) >> int(numbers["shift"]) & 15
+    order = np.argsort(digits, kind="stable")
+    return {f"out_{name}": inputs[name].astype(np.float64)[order] for name in ("keys", "values")}
+
+
 def topk(inputs: Inputs, numbers: Numbers) -> Outputs:
     """Of each row of ``x`` the 8 largest, and their places; equal ones by place, a NaN above all numbers."""
     x = inputs["x"].astype(np.float64).reshape(-1, int(numbers["cols"]))

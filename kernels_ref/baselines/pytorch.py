@@ -288,6 +288,29 @@ def histogram_bincount(arrays: Arrays, numbers: Numbers) -> Run:
     return _queued(lambda: torch.bincount(x, minlength=256))
 
 
+def digit_pass(arrays: Arrays, numbers: Numbers) -> Run:
+    """A stable ``torch.sort`` of the digits gives an order, and two copies follow it."""
+    return _digit_pass(arrays, numbers, _eager)
+
+
+def digit_pass_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`digit_pass` by ``torch.compile``."""
+    return _digit_pass(arrays, numbers, _compiled)
+
+
+def _digit_pass(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    keys, values = _tensors(arrays, "keys", "values")
+    shift = int(numbers["shift"])
+
+    def moved(keys: Any, values: Any) -> Any:
+        order = torch.sort((keys >> shift & 15).to(torch.uint8), stable=True).indices
+        return keys[order], values[order]
+
+    return timed(moved, keys.view(torch.int32), values)
+
+
 def topk(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.topk`` of each row; it allocates its results."""
     return _largest(arrays, numbers, _eager)

@@ -303,6 +303,20 @@ CHECKS: Mapping[str, Check] = {
         explain=Step("explain_count", ("partial", *_FOUND), grid="1"),
         scratch=(Scratch("partial", "256*1024"),),
     ),
+    "counting:digit_pass": Check(
+        sources=("judge.cuh", "check_digit_pass.cu"),
+        steps=(
+            Step("count_pieces", ("keys", "n", "shift", "pieces"), grid="256"),
+            Step("before_pieces", ("pieces", "4096"), grid="1"),
+            Step(
+                "check_moved",
+                ("keys", "values", "out_keys", "out_values", "n", "shift", "pieces", *_BOUNDS),
+                grid="256",
+            ),
+        ),
+        explain=Step("explain_moved", ("keys", "values", "n", "shift", "pieces", *_FOUND), grid="1", block=1),
+        scratch=(Scratch("pieces", "16*256"),),
+    ),
     "counting:topk": Check(
         sources=("judge.cuh", "check_largest.cu"),
         steps=(Step("check_largest", ("x", "values", "places", "rows", "cols", *_BOUNDS), grid="rows"),),

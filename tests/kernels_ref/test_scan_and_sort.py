@@ -33,3 +33,31 @@ def test_the_check_of_topk_passes_the_oracles_output_and_names_what_is_wrong(col
     swapped = places.copy()
     swapped[[8, 9]] = swapped[[9, 8]]
     assert judge("counting:topk", {**arrays, "places": swapped}, size) == (2, 32, [32.0, float(places[8])])
+
+
+def test_a_pass_by_four_bits_keeps_equal_digits_in_order() -> None:
+    keys = np.array([0x31, 0xF0000012, 0x21, 0x00, 0x15], np.uint32)
+    inputs = {"keys": keys, "values": np.arange(5, dtype=np.int32)}
+    outputs = resolve_reference("counting:digit_pass", COURSE)(inputs, {"shift": 4})
+    assert outputs["out_values"].tolist() == [3, 1, 4, 2, 0]
+    assert outputs["out_keys"].tolist() == [0, 0xF0000012, 0x15, 0x21, 0x31]
+
+
+@NEEDS_NVRTC
+def test_the_check_of_a_pass_passes_the_oracles_output_and_names_what_is_wrong() -> None:
+    n = 3000
+    size = {"n": n, "shift": 28}
+    keys = RANDOM.integers(0, 1 << 32, n).astype(np.uint32)
+    values = RANDOM.permutation(n).astype(np.int32)
+    outputs = resolve_reference("counting:digit_pass", COURSE)({"keys": keys, "values": values}, size)
+    out_keys, out_values = outputs["out_keys"].astype(np.uint32), outputs["out_values"].astype(np.int32)
+    arrays = {"keys": keys, "values": values, "out_keys": out_keys, "out_values": out_values}
+    scratch = {"pieces": np.zeros(16 * 256)}
+    assert judge("counting:digit_pass", arrays, size, scratch=scratch) == NONE_BAD
+    wrong = out_values.copy()
+    wrong[3] += 1
+    expected = (1, n + 3, [float(n + 3), float(out_values[3])])
+    assert judge("counting:digit_pass", {**arrays, "out_values": wrong}, size, scratch=scratch) == expected
+    lost = np.zeros_like(out_keys)
+    bad, first, found = judge("counting:digit_pass", {**arrays, "out_keys": lost}, size, scratch=scratch)
+    assert (bad, first, found) == (n, 0, [0.0, float(out_keys[0])])

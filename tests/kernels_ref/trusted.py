@@ -42,10 +42,12 @@ def judge(
     """
     check, numbers = CHECKS[name], {"relative": 0.0, "absolute": 0.0, **scalars}
     given = {**arrays, **(scratch or {}), "findings": UNTOUCHED}
-    findings = _launched(name, check.steps, given, sizes, numbers)["findings"].view(np.uint64)
+    memory = _launched(name, check.steps, given, sizes, numbers)
+    findings = memory["findings"].view(np.uint64)
     expected: list[float] = []
     if findings[0]:
-        given = {**arrays, "findings": findings, "explanation": np.zeros(2)}
+        kept = {each: memory[each].view(array.dtype) for each, array in (scratch or {}).items()}
+        given = {**arrays, **kept, "findings": findings, "explanation": np.zeros(2)}
         explanation = _launched(name, (check.explain,), given, sizes, numbers)["explanation"]
         expected = explanation.view(np.float64).tolist()
     return int(findings[0]), int(findings[1]), expected
@@ -99,6 +101,8 @@ def _call(step: Any, arrays: Arrays, sizes: Mapping[str, int], numbers: Numbers)
     def argument(name: str) -> str | bytes:
         if name in arrays:
             return name
+        if name.isdecimal():
+            return struct.pack("<q", int(name))
         return struct.pack("<q", sizes[name]) if name in sizes else struct.pack("<d", numbers[name])
 
     grid = evaluate_integer(step.grid, sizes)
