@@ -13,7 +13,7 @@ Outputs = dict[str, npt.NDArray[np.float64]]
 
 
 def relu(inputs: Inputs, numbers: Numbers) -> Outputs:
-    """``dx = dy`` where bit i % 32 of word i / 32 of ``mask`` is 1, else 0; ``mask`` is (n/32,), the others are (n,)."""
+    """``dx = dy`` where bit i % 32 of word i / 32 of ``mask`` is 1, else 0; ``mask`` is (n/32,), the others (n,)."""
     kept = np.unpackbits(inputs["mask"].view(np.uint8), bitorder="little").astype(bool)
     return {"dx": np.where(kept, inputs["dy"].astype(np.float64), 0.0)}
 
