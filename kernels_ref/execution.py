@@ -15,6 +15,8 @@ RUN = 8
 """Words that a sensor sends before it is the other one's turn."""
 POLYNOMIAL = 0xEDB88320
 """Of CRC-32, lowest bit first, as Ethernet and zlib use it."""
+GROUP = 32
+"""Messages of a group: as many as a warp has lanes."""
 ROWS = 256
 """Distances are added up for so many points at a time, so that the table of all pairs is never in memory."""
 
@@ -78,3 +80,21 @@ def slew(inputs: Inputs, numbers: Numbers) -> Outputs:
     for t in range(x.shape[1]):
         y[:, t] = last = np.clip(x[:, t], last - rate, last + rate)
     return {"y": y.ravel()}
+
+
+def messages(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """Messages of each sensor and changes of its readings, for ``warp_primitives``; ``counts`` is (bins,), others (n,).
+
+    ``changes[i]`` is ``readings[i]`` minus the reading of the last message before i of the same sensor and in the same
+    group of 32, and ``readings[i]`` itself if there is none. A sensor below 0 is no message, and gives a change of 0.
+    """
+    places = np.flatnonzero(inputs["sensors"] >= 0)
+    sensors, bins = inputs["sensors"].astype(np.int64)[places], int(numbers["bins"])
+    places = places[np.argsort(places // GROUP * bins + sensors, kind="stable")]
+    sensors = inputs["sensors"].astype(np.int64)[places]
+    follows = np.zeros(len(places), dtype=bool)
+    follows[1:] = (sensors[1:] == sensors[:-1]) & (places[1:] // GROUP == places[:-1] // GROUP)
+    readings, changes = inputs["readings"].astype(np.float64), np.zeros(len(inputs["sensors"]))
+    changes[places] = readings[places]
+    changes[places[follows]] -= readings[places[np.flatnonzero(follows) - 1]]
+    return {"counts": np.bincount(sensors, minlength=bins).astype(np.float64), "changes": changes}
