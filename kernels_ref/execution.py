@@ -98,3 +98,16 @@ def messages(inputs: Inputs, numbers: Numbers) -> Outputs:
     changes[places] = readings[places]
     changes[places[follows]] -= readings[places[np.flatnonzero(follows) - 1]]
     return {"counts": np.bincount(sensors, minlength=bins).astype(np.float64), "changes": changes}
+
+
+def stars(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out = 1 - exp(-Σ light / (1 + sharp · r²))`` of m stars, for ``fast_math``; ``out`` is (rows * cols,).
+
+    Pixel (row, col) lies at (col · pitch, row · pitch), and r is its distance to a star at (x, y).
+    """
+    rows, cols, pitch = int(numbers["rows"]), int(numbers["cols"]), numbers["pitch"]
+    across, down = np.arange(cols) * pitch, np.arange(rows)[:, None] * pitch
+    total = np.zeros((rows, cols))
+    for x, y, light in zip(*(inputs[name].astype(np.float64) for name in ("x", "y", "light")), strict=True):
+        total += light / (1 + numbers["sharp"] * ((across - x) ** 2 + (down - y) ** 2))
+    return {"out": 1 - np.exp(-total.ravel())}

@@ -151,6 +151,31 @@ def _swiglu(arrays: Arrays, timed: Callable[..., Run]) -> Run:
     return timed(lambda gate, up: torch.nn.functional.silu(gate) * up, gate, up)
 
 
+def stars(arrays: Arrays, numbers: Numbers) -> Run:
+    """``1 - exp(-sum)`` of a table of all rows, columns and stars, which each operation writes and reads."""
+    return _stars(arrays, numbers, _eager)
+
+
+def stars_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`stars` by ``torch.compile``."""
+    return _stars(arrays, numbers, _compiled)
+
+
+def _stars(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    x, y, light = _tensors(arrays, "x", "y", "light")
+    pitch, sharp = float(numbers["pitch"]), float(numbers["sharp"])
+    across = pitch * torch.arange(int(numbers["cols"]), device=x.device, dtype=x.dtype)[:, None]
+    down = pitch * torch.arange(int(numbers["rows"]), device=x.device, dtype=x.dtype)[:, None, None]
+
+    def result(x: Any, y: Any, light: Any, across: Any, down: Any) -> Any:
+        table = light / (1 + sharp * ((across - x).square() + (down - y).square()))
+        return 1 - torch.exp(-table.sum(dim=-1))
+
+    return timed(result, x, y, light, across, down)
+
+
 def rope(arrays: Arrays, numbers: Numbers) -> Run:
     """``x * cos + rotate_half(x) * sin``, with tables of cos and sin that are made before; it allocates its result."""
     return _rope(arrays, numbers, _eager)

@@ -237,6 +237,17 @@ CHECKS: Mapping[str, Check] = {
         ),
         explain=Step("explain_hares", ("hares", "foxes", "h", "steps", *_FOUND), grid="1", block=1),
     ),
+    "execution:stars": Check(
+        sources=("judge.cuh", "check_stars.cu"),
+        steps=(
+            Step(
+                "check_stars",
+                ("x", "y", "light", "out", "pitch", "sharp", "rows", "cols", "m", *_BOUNDS),
+                grid="min(cdiv(rows*cols, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_stars", ("x", "y", "light", "pitch", "sharp", "cols", "m", *_FOUND), grid="1", block=1),
+    ),
     "execution:slew": Check(
         sources=("judge.cuh", "check_slew.cu"),
         steps=(Step("check_slew", ("x", "y", "rate", "rows", "cols", *_BOUNDS), grid="cdiv(rows, 32)", block=32),),
