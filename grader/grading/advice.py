@@ -261,7 +261,7 @@ def _repeated_work(word: str, diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def _begin_with_note(diagnostics: Sequence[Diagnostic]) -> str:
-    notes = [found for found in diagnostics if is_likely_cause(found.kind) and found.line]
+    notes = [found for found in diagnostics if is_likely_cause(found.kind) and found.line and found.hint]
     first = min(notes, key=lambda found: RANKS[found.kind], default=None)
     return "" if first is None else f"Begin with the note on line {first.line}: {safe(first.hint)}. "
 

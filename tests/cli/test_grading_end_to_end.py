@@ -172,6 +172,12 @@ def test_untouched_stub_exits_1_and_says_that_it_is_the_stub(here, name):
     assert verdict["next_step"].startswith("This is still the untouched stub")
 
 
+def test_untouched_stub_with_a_bug_shows_the_warning_that_leads_to_it(here):
+    process("start", "debug_me_4", check=True)
+    _, verdict = graded("debug_me_4")
+    assert "uninitialised_read" in [found["kind"] for found in verdict["diagnostics"]]
+
+
 def test_empty_file_is_told_what_writes_the_exercises_stub(here, graded_here):
     (here / "mine.cu").write_text(" \n")
     assert "`grade start vector_add` copies" in graded_here("vector_add", "--file", "mine.cu")[1]["next_step"]

@@ -159,3 +159,13 @@ def test_a_right_line_and_a_right_kernel_get_their_own_answers(tmp_path: Path) -
     assert _graded("right_line_wrong_place", tmp_path) == ("race", ["race", "bug_found"], 0)
     assert _graded("no_line", tmp_path) == ("technique", ["answer"], 60)
     assert _graded("reported_block_barrier", tmp_path) == ("technique", ["answer"], 60)
+
+
+@pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed")
+def test_a_right_line_does_not_hide_the_warning_that_leads_to_the_bug(tmp_path: Path) -> None:
+    stub = load_catalog().find("debug_me_4").stub
+    path = tmp_path / stub.name
+    path.write_text(stub.read_text("utf-8").replace("// bug: ?", "// bug: 22;"), "utf-8")
+    verdict = grade("debug_me_4", path, backend="sim", seed=1)
+    assert {"uninitialised_read", "bug_found"} < {found.kind for found in verdict.diagnostics}
+    assert verdict.next_step.startswith("Begin with the warning: line")
