@@ -85,7 +85,7 @@ def _with_answer(heading: str, question: Question) -> str:
 def not_a_number(question: NumericQuestion) -> str:
     """What to say to an answer that cannot be read."""
     unit = f"; the unit is {question.unit}" if question.unit else ""
-    return f"That is not a number. Type for example 12, 12.5, 3/4, 2^20 or 1e6{unit}."
+    return f"That is not a number. Numbers look like 128, 0.5, 3/4, 2^20 or 1e6{unit}."
 
 
 class Leaving(Exception):
@@ -102,7 +102,8 @@ class Conversation:
     def hold(self, count: int) -> int:
         """Ask until the person leaves or nothing is left; returns the exit code."""
         say(f"{counted(count, 'question')}: {self._quiz.due} due, {self._quiz.new} new.")
-        say("Type your answer, or think it and press Enter to see a good one; Ctrl-D ends.")
+        say("A number is checked; with another question you compare your answer with a good one, and say how well you")
+        say("knew it. Enter alone shows the answer; Ctrl-D ends.")
         with suppress(ImportError):
             import_module("readline")  # then the arrow keys edit what is typed
         with suppress(Leaving), _ctrl_c_leaves():
@@ -150,6 +151,7 @@ class Conversation:
             grade = GRADES.get(typed[:1] or "g")
             if grade is not None and (len(typed) <= 1 or grade.name.casefold().startswith(typed)):
                 return grade
+            say("Type a, h, g or e; Enter alone is g.")
 
     def _show(self, markdown: str) -> None:
         print_text(shown_statement(markdown, no_color=self._no_color) + "\n")

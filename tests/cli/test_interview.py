@@ -133,7 +133,7 @@ def test_the_task_is_shown_without_the_idea(hold, capsys):
 def test_a_number_that_cannot_be_read_is_asked_for_again(hold, capsys):
     _, session, _ = hold([*DONE, (1.0, "a few"), (1.0, "8"), *[(1.0, "-")] * 20], [WRONG, RIGHT])
     assert (session.answers[0].typed, session.answers[0].took_s) == ("8", 2)
-    assert "That is not a number. Type for example 12" in capsys.readouterr().out
+    assert "That is not a number. Numbers look like 128" in capsys.readouterr().out
 
 
 def test_the_time_for_the_code_ends_while_nobody_types(hold):

@@ -64,7 +64,7 @@ def test_a_sitting_from_the_first_question_to_the_summary(ask):
     assert first.startswith("1 · twice_it ")
     assert "Why twice?\n\n> it is needed\n\nBecause.\n\nListens for: the reason.\n" in first
     assert "easy [g] > g\nComes back in 2 days.\n" in first
-    assert "warps> 5 apples\nThat is not a number. Type for example" in second
+    assert "warps> 5 apples\nThat is not a number. Numbers look like" in second
     assert "warps> 5\n" in second
     assert "✘ No: 4 warps. 100 / 32, rounded up." in second
     assert "✔ Right: 4 warps." in third

@@ -266,7 +266,7 @@ def rows_that_overlap(found: Finding, seen: Seen) -> str:
     if long is None or longest is None or longest <= long:
         return ""
     overlap = f"in `{index}` a row is `{matrix.length}` elements long, but `{matrix.column}` ends at `{end}`"
-    return f"{overlap}, so the rows overlap: how long is a row of {Words(found).name}?"
+    return f"{overlap}, so the rows overlap: how long is a row of {Words(found).name}, and is the condition on it?"
 
 
 def _on_one_line(found: Finding) -> bool:
