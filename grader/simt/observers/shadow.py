@@ -108,7 +108,10 @@ class Shadow(Observer):
                     as_started = copies.as_started(f.module, access.granule)
                     other = f.call(as_started, access.warp, access.worker, cell.index(), other, bad)
                 if kind == findings.RACE_WRITE_WRITE and _one_value(access):
-                    _report_writes(access, bad, _by_lane(access, bad, lambda memory, mine, _: memory.eq(mine)), other)
+                    # An atomic may have made this value by chance; a store that meets it was not meant to do the same.
+                    plain = (other & (1 << Stamp.ATOMIC)).eq(0).as_mask()
+                    same = _by_lane(access, bad, lambda memory, mine, _: memory.eq(mine))
+                    _report_writes(access, bad, same & plain, other)
                 else:
                     _report(access, kind, bad, other)
 
