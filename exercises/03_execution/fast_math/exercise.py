@@ -38,7 +38,6 @@ EXERCISE = Exercise(
     target=Target(
         unit="fp32",
         fraction=0.35,
-        warm=True,
         note="a prediction, until it is measured",
     ),
     technique=(
