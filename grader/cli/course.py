@@ -19,7 +19,7 @@ from grader.catalog.paths import CoursePath, find_path, path_in, path_names, sen
 from grader.catalog.statements import asked_counters, parts_of
 from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError, WarpgradeError
-from grader.output import print_json, print_line, print_text, screen, wrapped
+from grader.output import print_json, print_line, print_text, say, screen, wrapped
 from grader.paths import data_folder
 from grader.text import listed, minutes_words
 
@@ -218,7 +218,7 @@ def chapter_title(chapter: str) -> str:
 
 
 def show_statement(
-    name: str, courses: Sequence[Path], *, full: bool, no_color: bool, variant: str | None = None
+    name: str, courses: Sequence[Path], *, full: bool, no_color: bool, variant: str | None = None, paged: bool = True
 ) -> int:
     """Print the rendered statement of an exercise, or a page about several, and the next commands.
 
@@ -246,7 +246,12 @@ def show_statement(
     if others := [one.name for one in entry.exercise.variants if not entry.exercise.variant and not steps]:
         closing += f" It has variants: {listed(others)}; `grade start {entry.name} --variant {others[0]}` starts one."
     page_text = task if steps else _with_facts(task, entry, catalog)
-    print_paged(shown_statement(page_text, no_color=no_color), closing)
+    shown = shown_statement(page_text, no_color=no_color)
+    if paged:
+        print_paged(shown, closing)
+    else:
+        print_text(shown)
+        say(closing)
     return 0
 
 

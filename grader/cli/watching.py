@@ -21,7 +21,7 @@ from typing import Any
 
 from grader.catalog.exercises import Catalog
 from grader.cli import BROKEN_PIPE, guarded, leave
-from grader.cli.course import load, missing_here, named, show_list, to_edit
+from grader.cli.course import load, missing_here, named, show_list, show_statement, to_edit
 from grader.cli.grading import GradeOptions, grade_here, tasks_of
 from grader.cli.practice import all_passed, give_hint, start_exercise, why_next
 from grader.errors import UsageError
@@ -37,6 +37,7 @@ CLEAR = "\x1b[2J\x1b[H"
 QUITS = frozenset({"q", END})
 GONE_AFTER = 2  # checks in a row without the file; a second apart if nothing else happens
 KEYS = """
+  s      the statement: the task
   h      a hint for the exercise, one more each time
   n      the next exercise: its stub is copied into this folder if it is missing
   l      the list of exercises
@@ -94,8 +95,8 @@ class Watch:
         self._checks_without_file = 0
         self._keyboard = Keyboard(self._pressed)
         self._actions: Mapping[str, Callable[[], None]] = {
-            "h": self._hint, "n": self._next, "l": self._list, "\n": self._grade, "\r": self._grade,
-            "?": lambda: print_line(KEYS),
+            "s": self._statement, "h": self._hint, "n": self._next, "l": self._list,
+            "\n": self._grade, "\r": self._grade, "?": lambda: print_line(KEYS),
         }  # fmt: skip
 
     def run(self) -> int:
@@ -189,6 +190,13 @@ class Watch:
             self._grading = None
         return True
 
+    def _statement(self) -> None:
+        self._clear()
+        entry = self._current.entry
+        show_statement(
+            entry.name, self._options.courses, full=False, no_color=self._options.no_color, paged=False
+        )  # a pager would read the keys
+
     def _hint(self) -> None:
         print_line("")
         give_hint(self._current.entry, no_color=self._options.no_color)
@@ -234,5 +242,5 @@ class Watch:
 
     def _print_footer(self) -> None:
         what = "the exercises here" if self._follows else _named_files(self._current)
-        keys = "h hint   n next   l list   Enter again   ? keys   q quit"
+        keys = "s task   h hint   n next   l list   Enter again   ? keys   q quit"
         print_line(f"\nwatching {what}:   {keys if self._keyboard.listens else 'Ctrl-C ends it'}")

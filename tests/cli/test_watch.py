@@ -161,6 +161,8 @@ def test_keys_give_a_hint_the_list_and_the_next_exercise(here, watching):
     assert not terminal.is_as_before()  # no echo, no waiting for Enter
     terminal.press("h")
     assert "vector_add, hint 1 of" in terminal.until(FOOTER)
+    terminal.press("s")
+    assert "for every" in terminal.until(FOOTER).lower()
     terminal.press("\x1b[H\x1bOHl")  # Home is no h
     listed = terminal.until(FOOTER)
     assert "reduce_v3" in listed
