@@ -125,11 +125,12 @@ def edit_wrong(entry: CourseExercise, name: str, files: Sequence[Path]) -> int:
     if not re.fullmatch(r"\w+", name):
         raise UsageError(f"a wrong answer cannot be called {name!r}", code="bad_name", hint="use letters, digits and _")
     try:
-        print_line(shown(write_edit(entry, name, files)))
+        written = write_edit(entry, name, files)
     except BadEdit as error:
         raise UsageError(str(error), code="bad_wrong_answer") from None
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}", code="unreadable") from None
+    print_line(shown(written))
     return 0
 
 
@@ -157,17 +158,18 @@ def author_variant(entry: CourseExercise, name: str | None, into: Path | None, e
             print_line(f"{variant.name:<16} {variant.task}")
         return 0
     problems: list[Problem] = []
+    paths: Sequence[Path] = ()
     try:
         if edit is not None:
-            print_line(shown(write_variant(entry, name, edit)))
+            paths = (write_variant(entry, name, edit),)
         elif into is not None:
             paths, problems = put_texts(entry, name, into)
-            for path in paths:
-                print_line(shown(path))
     except BadEdit as error:
         raise UsageError(f"{entry.name}, variant {name}: {error}", code="bad_variant") from None
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}", code="unreadable") from None
+    for path in paths:
+        print_line(shown(path))
     problems = problems if into is not None else [*variant_problems(entry, name)]
     for problem in problems:
         print_line(str(problem), to_stderr=True)
