@@ -353,7 +353,7 @@ class Sitting:
         )  # fmt: skip
         if self.session.prepared:
             return answer
-        verdict = {True: "Right.", False: "Not right.", None: "A good answer."}[right] if typed else "The answer."
+        verdict = {True: "Right.", False: "Not right.", None: "Model answer:"}[right] if typed else "Model answer:"
         print_text("\n" + shown_statement(f"**{verdict}** {question.model}", no_color=self.no_color))
         if question.listens_for:
             say(f"An interviewer listens for: {question.listens_for}")

@@ -17,6 +17,7 @@ from grader.practice.interview import Attempt
 from grader.practice.questions import Generator, NumericQuestion, Question, in_number
 from grader.simt.occupancy import MULTIPROCESSORS, SIMULATED, occupancy
 from grader.text import amount, counted, figure, grouped
+from grader.timing.pass_lines import REFERENCE, lines_on
 
 GPUS = ("NVIDIA A100-SXM4-80GB", "NVIDIA H200", "NVIDIA L4", "NVIDIA GeForce RTX 4090")
 FP32_UNITS = frozenset({"bandwidth", "fp32"})
@@ -60,7 +61,7 @@ def follow_ups(
     chosen = draw.sample(range(len(questions)), min(OPEN_QUESTIONS, len(questions)))
     for question in (questions[at] for at in sorted(chosen)):
         found.append(FollowUp(question.text, question.answer, question.listens_for))
-    return (*found, *_what_next(next_step))
+    return (*found, *_what_next(entry.name, next_step))
 
 
 def _solved(number: NumericQuestion) -> str:
@@ -124,13 +125,26 @@ def _bound(entry: CourseExercise, draw: Random) -> Iterator[FollowUp]:
     )  # fmt: skip
 
 
-def _what_next(next_step: CourseExercise | None) -> Iterator[FollowUp]:
-    if next_step is not None:
+def _what_next(name: str, next_step: CourseExercise | None) -> Iterator[FollowUp]:
+    if next_step is None:
+        return
+    here, there = (lines_on(REFERENCE).get(step) for step in (name, next_step.name))
+    step = f"`{next_step.name}` ({next_step.exercise.idea})"
+    if here and there and here.of == there.of and not there.separated:
+        model = (
+            f"Measure first how far it is from what the GPU can do. On an {REFERENCE} the course's solution of this "
+            f"step reaches {figure(here.solution)} of the {here.of}, and that of the next, {step}, "
+            f"{figure(there.solution)}: the clock does not tell them apart. If yours is as near, nothing more pays, "
+            "and that is the answer. If not, find what it lacks, such as bytes in flight, before you change it."
+        )
+    else:
         counters = [f"`{expect.counter}` of this kernel" for expect in next_step.exercise.technique[:1]]
         [measured] = counters or ["its fraction of the peak"]
-        yield FollowUp(
-            "What would you try next to make this kernel faster, and what would you measure first?",
-            f"The course tries this next, in `{next_step.name}` ({next_step.exercise.idea}). Measure {measured} first, "
-            "so that you can tell whether the change did what you expect.",
-            "one change at a time; a counter that must change if the guess is right; what the change costs",
+        model = (
+            f"The course tries this next: {step}. Measure {measured} first, so that you can tell whether the change "
+            "did what you expect."
         )
+    yield FollowUp(
+        "What would you try next to make this kernel faster, and what would you measure first?", model,
+        "one change at a time; a counter that must change if the guess is right; how much there is to gain at most",
+    )  # fmt: skip
