@@ -366,6 +366,7 @@ class Sitting:
             while (line := self.keyboard.line(OWN_VIEW, self.left.all)) is not None:
                 if line.strip() in views:
                     return views[line.strip()]
+                say("Type 1, 2 or 3.")
         return ""
 
     # --------------------------------------------------------------------------------------------------- the report
