@@ -156,6 +156,8 @@ BOTH_LOAD = """{
     ("exercise", "old", "new", "rule", "marked"),
     [
         ("occupancy", "min(CHUNK, m - start)", "CHUNK", "bounds.bound_lets_it_through", "chunk[j] = y[start + j];"),
+        ("reduce_v1", "t % (2 * s) == 0", "t % 2 * s == 0", "bounds.condition_lets_it_through",
+         "partial[t] += partial[t + s];"),
         ("divergence", "if (i < n) {\n        unsigned word = x[i];", BOTH_LOAD, "bounds.length_of_the_array",
          "word = decode_a(x[i]);"),
     ],

@@ -420,7 +420,7 @@ races.one_element_of_all_blocks
 races.rows_that_overlap
     race on x[3]: written by thread 1 at k.cu:2, written by thread 2 at k.cu:2, no barrier between
     → in `r * rows + c` a row is `rows` elements long, but `c` ends at `cols`, so the rows overlap: how long is
-      a row of x?
+      a row of x, and is the condition on it?
 
 races.one_index_for_all_threads
     race on x[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between

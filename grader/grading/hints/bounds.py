@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from grader.findings.record import Finding
 from grader.findings.sentences.outputs import disagreement
@@ -308,7 +309,7 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     accesses = accesses_of(found, seen)
     conditions = {seen.source.condition(access) for access in accesses}
     condition = conditions.pop() if len(conditions) == 1 else ""
-    if "<" not in condition and ">" not in condition:
+    if not re.search("[<>%]" if found.space == "shared" else "[<>]", condition):  # % chooses threads of the block
         return ""
     who, expression = Words(found).thread(found.thread), one_index(accesses)
     loop = seen.source.loop(found.line or 0)
