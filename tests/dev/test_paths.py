@@ -25,7 +25,7 @@ def test_the_course_itself_is_in_order():
     report = path_report(exercises, exercises)
     assert report is not None
     assert report.problems == ()
-    assert "5 paths" in report.summary
+    assert "6 paths" in report.summary
 
 
 def test_exercises_without_both_have_no_report(scale):
