@@ -309,7 +309,9 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     accesses = accesses_of(found, seen)
     conditions = {seen.source.condition(access) for access in accesses}
     condition = conditions.pop() if len(conditions) == 1 else ""
-    if not re.search("[<>%]" if found.space == "shared" else "[<>]", condition):  # % chooses threads of the block
+    # % chooses threads of the block; no remainder keeps thread 0 out.
+    chooses = found.space == "shared" and any(found.thread or ())
+    if not re.search("[<>%]" if chooses else "[<>]", condition):
         return ""
     who, expression = Words(found).thread(found.thread), one_index(accesses)
     loop = seen.source.loop(found.line or 0)
