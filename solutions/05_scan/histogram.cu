@@ -10,12 +10,20 @@
 #define ROUNDS 15             // between two additions: 15 * 16 = 240 keys, at most 255
 
 // zero counts
-// launch histogram(x, counts, n): grid=min(cdiv(n, 32 * TILE), 5 * sm_count) block=THREADS
+// launch histogram(x, counts, n): grid=min(cdiv(n, 32 * TILE), 6 * sm_count) block=THREADS
 
 // Adds 1 to the key's byte in the lane's column. The words of a column are 32 words apart, so they are all in one bank.
 __device__ void count(unsigned char* column, int key)
 {
     ++column[(key & 63) * 128 + (key >> 6)];
+}
+
+// The thread's keys of a tile: the lanes of a warp load neighbours.
+__device__ void load(int4 (&v)[KEYS / 4], const int4* tile)
+{
+#pragma unroll
+    for (int i = 0; i < KEYS / 4; ++i)
+        v[i] = tile[i * THREADS + threadIdx.x];
 }
 
 // Adds the 32 columns of a warp to its totals, and sets them to zero. Lane l has the words l and 32 + l of all columns:
@@ -58,11 +66,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) histogram(const int* x, in
 
     const int4* x4 = reinterpret_cast<const int4*>(x);
     int tiles = n / TILE, round = 0;
+
+    // The keys of the next tile are under way while those of this one are counted.
+    int4 next[KEYS / 4];
+    if (blockIdx.x < tiles)
+        load(next, x4 + blockIdx.x * (TILE / 4));
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        int4 v[KEYS / 4];  // all loads before the first key is counted
+        int4 v[KEYS / 4];
 #pragma unroll
         for (int i = 0; i < KEYS / 4; ++i)
-            v[i] = x4[tile * (TILE / 4) + i * THREADS + threadIdx.x];
+            v[i] = next[i];
+        if (tile + gridDim.x < tiles)
+            load(next, x4 + (tile + gridDim.x) * (TILE / 4));
 #pragma unroll
         for (int i = 0; i < KEYS / 4; ++i) {
             count(column, v[i].x);

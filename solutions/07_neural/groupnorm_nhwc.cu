@@ -7,8 +7,8 @@
 #include <cuda_pipeline_primitives.h>
 
 #define AIM 320  // threads of a block: as many pixels side by side as fit
-#define DEEP 14  // pixels of a thread, in flight together: 3 blocks on a multiprocessor have 210 KB in flight
-#define LAG 4    // samples between measuring and normalising
+#define DEEP 20  // pixels of a thread, in flight together: 2 blocks on a multiprocessor have 200 KB in flight
+#define LAG 2    // samples between measuring and normalising
 
 // Sum of x and sum of x² for each group, of each sample; the number of slices that are measured, of each sample.
 // scratch sums: double[2 * samples * groups]
@@ -31,7 +31,7 @@ __device__ float2 finish(const double* sums, int g, double share, float eps)
     return {(float)mean, rsqrtf((float)variance + eps)};
 }
 
-extern "C" __global__ void __launch_bounds__(AIM, 3)
+extern "C" __global__ void __launch_bounds__(AIM, 2)
 groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4* y, double* sums, int* done, int samples,
                int pixels, int groups, int width, float eps)
 {
@@ -57,10 +57,12 @@ groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4*
 
     // Copies need no registers, so all pixels of a thread are in flight together, also while the block waits below.
     // Neighbouring lanes have neighbouring channels, whatever groups these belong to.
-#pragma unroll 1
-    for (int k = 0; k < mine; ++k)
-        __pipeline_memcpy_async(tile + k * threads + t, x + start + (size_t)k * threads, 16);
-    __pipeline_commit();
+#pragma unroll
+    for (int k = 0; k < DEEP; ++k) {
+        if (k < mine)
+            __pipeline_memcpy_async(tile + k * threads + t, x + start + (size_t)k * threads, 16);
+        __pipeline_commit();
+    }
 
     if (late) {
         // Blocks begin in ascending order: all that this one waits for have begun before, and wait for nobody.
@@ -72,51 +74,67 @@ groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4*
         __syncthreads();  // nobody goes on before thread 0 has seen all slices
 
         double share = 1.0 / ((double)pixels * width);
-        float2 of_channel[4];
+        float2 groups_of[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            of_channel[i] = finish(sums, (4 * quad + i) / width, share, eps);
-        float4 mean = {of_channel[0].x, of_channel[1].x, of_channel[2].x, of_channel[3].x};
-        float4 scale = gamma[quad] * float4{of_channel[0].y, of_channel[1].y, of_channel[2].y, of_channel[3].y};
+            groups_of[i] = finish(sums, (4 * quad + i) / width, share, eps);
+        float4 mean = {groups_of[0].x, groups_of[1].x, groups_of[2].x, groups_of[3].x};
+        float4 scale = gamma[quad] * float4{groups_of[0].y, groups_of[1].y, groups_of[2].y, groups_of[3].y};
         float4 shift = beta[quad];
-        __pipeline_wait_prior(0);  // each thread reads only what it has copied itself: no barrier
-#pragma unroll 1
-        for (int k = 0; k < mine; ++k)
-            y[start + (size_t)k * threads] = (tile[k * threads + t] - mean) * scale + shift;
+
+        // Pixel by pixel, as they arrive. Each thread reads only what it has copied itself: no barrier.
+#pragma unroll
+        for (int k = 0; k < DEEP; ++k) {
+            __pipeline_wait_prior(DEEP - 1 - k);
+            if (k < mine)
+                y[start + (size_t)k * threads] = (tile[k * threads + t] - mean) * scale + shift;
+        }
         return;
     }
 
-    // Each channel by itself: the mean of the thread's pixels, then the squares around it.
-    __pipeline_wait_prior(0);
+    // Each channel by itself, as its pixels arrive: the mean so far, and the squares around it (Welford).
     float4 mean = {};
     float4 squares = {};
-#pragma unroll 1
-    for (int k = 0; k < mine; ++k)
-        mean = mean + tile[k * threads + t];
-    mean = mean * (1.0f / max(mine, 1));
-#pragma unroll 1
-    for (int k = 0; k < mine; ++k) {
-        float4 d = tile[k * threads + t] - mean;
-        squares = squares + d * d;
+#pragma unroll
+    for (int k = 0; k < DEEP; ++k) {
+        __pipeline_wait_prior(DEEP - 1 - k);
+        if (k < mine) {
+            float4 v = tile[k * threads + t];
+            float4 d = v - mean;
+            mean = mean + d * (1.0f / (k + 1));
+            squares = squares + d * (v - mean);
+        }
     }
     tile[t] = mean;  // in the place of the thread's own pixels
     tile[threads + t] = squares;
-    __syncthreads();  // a group has channels of several threads
+    __syncthreads();  // a channel has pixels of several threads
 
-    // A thread for each group of each row of threads: sums of x and of x², as doubles, over the group's channels.
+    // Each channel over the rows of threads: sum of x and of x², as doubles.
     const float* means = reinterpret_cast<const float*>(tile);
-    for (int i = t; i < rows * groups; i += threads) {
-        double n = (count - i / groups + rows - 1) / rows;  // pixels of a thread in this row
+    double* of_channel = reinterpret_cast<double*>(tile + 2 * threads);
+    int channels = 4 * quads;
+    for (int c = t; c < channels; c += threads) {
         double sum = 0.0;
         double square = 0.0;
-#pragma unroll 1
-        for (int c = i * width; c < (i + 1) * width; ++c) {
-            double m = means[c];
+#pragma unroll 4
+        for (int r = 0; r < rows; ++r) {
+            double n = (count - r + rows - 1) / rows;  // pixels of a thread in this row
+            double m = means[r * channels + c];
             sum += n * m;
-            square += means[4 * threads + c] + n * m * m;
+            square += means[4 * threads + r * channels + c] + n * m * m;
         }
-        atomicAdd(sums + 2 * (i % groups), sum);
-        atomicAdd(sums + 2 * (i % groups) + 1, square);
+        of_channel[2 * c] = sum;
+        of_channel[2 * c + 1] = square;
+    }
+    __syncthreads();  // a group has several channels
+
+    // Both sums of each group over its channels.
+    for (int i = t; i < 2 * groups; i += threads) {
+        double sum = 0.0;
+#pragma unroll 4
+        for (int c = 0; c < width; ++c)
+            sum += of_channel[2 * (i / 2 * width + c) + i % 2];
+        atomicAdd(sums + i, sum);
     }
     __syncthreads();  // all groups of this slice are added
     if (t == 0) {

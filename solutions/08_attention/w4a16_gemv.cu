@@ -10,7 +10,7 @@
 #include <cuda_pipeline.h>
 
 #define WARPS 8    // of a block: all have the same 16 rows, and take their groups in turn
-#define STAGES 4   // steps of a warp whose weights are in flight, or in use
+#define STAGES 2   // steps of a warp whose weights are in flight, or in use; with more, more rows are read at a time: slower
 #define GROUP 128  // weights of a row that share a scale and a zero point; 4 lanes with 16 bytes each
 
 // (bits & mask) | 0x6400 in each half of the word: one instruction. 0x6400 is 1024 as a half, and its last bit is worth
@@ -24,10 +24,13 @@ __device__ half2 biased(unsigned bits, unsigned mask)
 
 // The weights less their zero point, of four pairs in a word: 0 2 4 6 1 3 5 7 from the lowest bits upwards. All of these
 // are integers below 2048, so nothing is rounded.
-__device__ void unpack(unsigned word, half zero, half2 (&pair)[4])
+__device__ void unpack(unsigned word, unsigned zero, half2 (&pair)[4])
 {
-    half2 low = __half2half2(__hsub(__float2half(-1024.0f), zero));
-    half2 high = __half2half2(__hsub(__float2half(-64.0f), zero));
+    // -1024 - zero and -64 - zero, in both halves: the last bit of 1024 is worth 1, the fifth last one of 64 as well.
+    unsigned of_low = zero * 0x00010001 | 0xe400e400;
+    unsigned of_high = zero * 0x00100010 | 0xd400d400;
+    half2 low = *reinterpret_cast<half2*>(&of_low);
+    half2 high = *reinterpret_cast<half2*>(&of_high);
     half2 sixteenth = __float2half2_rn(0.0625f);
     pair[0] = __hadd2(biased(word, 0x000f000f), low);
     pair[1] = __hfma2(biased(word, 0x00f000f0), sixteenth, high);
@@ -74,16 +77,25 @@ extern "C" __global__ void w4a16_gemv(const unsigned* W, const half* scales, con
     for (int s = 0; s < STAGES - 1; ++s)
         fetch(warp + s * WARPS, s);
 
+    // Scales and zero points one step ahead: they are few bytes, but somebody has to wait for them.
+    half next_scale[2];
+    unsigned next_zero[2];
+    auto look_up = [&](int group) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            next_scale[r] = scales[row[r] * groups + min(group, groups - 1)];
+            next_zero[r] = zeros[row[r] * groups + min(group, groups - 1)];
+        }
+    };
+    look_up(warp);
+
     float total[2] = {};
     int stage = 0;
     for (int group = warp; group < groups; group += WARPS) {
         fetch(group + (STAGES - 1) * WARPS, (stage + STAGES - 1) % STAGES);
-        half scale[2], zero[2];
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            scale[r] = scales[row[r] * groups + group];
-            zero[r] = __ushort2half_rn(zeros[row[r] * groups + group]);
-        }
+        half scale[2] = {next_scale[0], next_scale[1]};
+        unsigned zero[2] = {next_zero[0], next_zero[1]};
+        look_up(group + WARPS);
         __pipeline_wait_prior(STAGES - 1);
         uint4 upper = ring[stage][0][threadIdx.x], lower = ring[stage][1][threadIdx.x];
 

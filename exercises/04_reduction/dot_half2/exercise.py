@@ -1,8 +1,8 @@
 from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
 
-# Products up to 2209 pass 2048, from where halves are 2 apart. The sum of n of them stays near 750·√n: below 2^24 up to
-# 10^7 of them and in most cases far beyond, so that floats add them exactly in any order.
-SIX_BITS = Values(exact_low=-47, exact_high=47)
+# The sum of n products stays near 200·√n: 3 300 000 for 2^28 of them, below 2^24, so that floats add them exactly in any
+# order.
+FIVE_BITS = Values(exact_low=-24, exact_high=24)
 ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
 
 EXERCISE = Exercise(
@@ -12,8 +12,8 @@ EXERCISE = Exercise(
     minutes=45,
     after=("reduce_v10",),
     arrays=(
-        Array("x", "float16", "n", values=SIX_BITS, timed=ORDINARY),
-        Array("y", "float16", "n", values=SIX_BITS, timed=ORDINARY),
+        Array("x", "float16", "n", values=FIVE_BITS, timed=ORDINARY),
+        Array("y", "float16", "n", values=FIVE_BITS, timed=ORDINARY),
         Array("out", "float32", "1", role="out"),
     ),
     oracle="reduction:dot",

@@ -55,7 +55,8 @@ __device__ unsigned int look_back(int tile, unsigned int launch)
     return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) compaction(const float* x, float* out, int* count, int n)
+extern "C" __global__ void __launch_bounds__(THREADS, 7)
+compaction(const float* x, float* out, int* count, int n)
 {
     __shared__ float kept[TILE];
     __shared__ unsigned long long drawn;

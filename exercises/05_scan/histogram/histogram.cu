@@ -10,7 +10,7 @@
 #define ROUNDS 15             // between two additions: 15 * 16 = 240 keys, at most 255
 
 // zero counts
-// launch histogram(x, counts, n): grid=min(cdiv(n, 32 * TILE), 5 * sm_count) block=THREADS
+// launch histogram(x, counts, n): grid=min(cdiv(n, 32 * TILE), 6 * sm_count) block=THREADS
 
 extern "C" __global__ void __launch_bounds__(THREADS) histogram(const int* x, int* counts, int n)
 {

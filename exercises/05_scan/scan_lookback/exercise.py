@@ -16,8 +16,8 @@ EXERCISE = Exercise(
         Array("out", "float32", "n", role="out"),
     ),
     oracle="scan:inclusive",
-    # A tile of the solution has 4096 elements: one less, one more, many; and more tiles than a warp has lanes.
-    small=tuple({"n": n} for n in (1, 3, 31, 129, 1023, 4095, 4096, 4097, 20483, 139265)),
+    # A tile of the solution has 6144 elements: one less, one more, many; and more tiles than a warp has lanes.
+    small=tuple({"n": n} for n in (1, 3, 31, 129, 1023, 4096, 6143, 6144, 6145, 20483, 208897)),
     secret={"n": (3, 30000, 1)},
     simulated={"n": 2**18},
     timed={"n": 2**26},
@@ -25,10 +25,12 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.88,
-        reach=0.93,
+        fraction=0.72,
+        reach=0.80,
         ceiling="copy_f32x4",
-        note="a prediction, until it is measured",
+        note="what is missing is waiting for the slowest tile before: without the look-back (and with wrong results) the "
+        "same kernel has 0.94 of the ceiling; tiles in shared memory, bulk copies, wider windows, a ring of tiles for each "
+        "block and fewer looks did not bring it nearer",
     ),
     technique=(
         # Each element once, 4 B, and the words that tiles publish. scan_three_phase loads 8 B.

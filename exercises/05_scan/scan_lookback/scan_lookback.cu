@@ -3,11 +3,11 @@
 // A block scans a tile in registers and publishes its sum at once. Then its first warp looks back over what the tiles
 // before have published, 32 at a time, until one of them has published the sum of everything up to its end.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 128;
 constexpr int WARPS = THREADS / 32;
-constexpr int PACKS = 4;  // float4s of a thread
+constexpr int PACKS = 12;  // float4s of a thread: with fewer, more tiles wait for each other
 constexpr int TILE = THREADS * PACKS * 4;
-constexpr int MAX_TILES = (1 << 26) / TILE;
+constexpr int MAX_TILES = ((1 << 26) + TILE - 1) / TILE;
 
 // launch scan_lookback(x, out, n): grid=cdiv(n, TILE) block=THREADS
 

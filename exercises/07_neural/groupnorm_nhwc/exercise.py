@@ -58,10 +58,11 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.80,
-        reach=0.85,
+        fraction=0.58,
+        reach=0.63,
         ceiling="copy_f32x4",
-        note="a prediction: one read from memory, one from the L2; a trial that held x in registers: 0.64",
+        note="one read from memory, one from the L2. On an H200 the measuring blocks alone take 55 us, the normalising ones "
+        "alone 106, both together 122; the ceiling takes 79. A kernel that keeps x on the chip took 140",
     ),
     technique=(
         # x twice, and what a block needs of gamma, beta and the sums. A third read is 12 bytes for each element.

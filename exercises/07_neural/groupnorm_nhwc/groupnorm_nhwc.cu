@@ -7,8 +7,8 @@
 #include <cuda_pipeline_primitives.h>
 
 #define AIM 320  // threads of a block: as many pixels side by side as fit
-#define DEEP 14  // pixels of a thread, in flight together: 3 blocks on a multiprocessor have 210 KB in flight
-#define LAG 4    // samples between measuring and normalising
+#define DEEP 20  // pixels of a thread, in flight together: 2 blocks on a multiprocessor have 200 KB in flight
+#define LAG 2    // samples between measuring and normalising
 
 // Sum of x and sum of x² for each group, of each sample; the number of slices that are measured, of each sample.
 // scratch sums: double[2 * samples * groups]
@@ -31,7 +31,7 @@ __device__ float2 finish(const double* sums, int g, double share, float eps)
     return {(float)mean, rsqrtf((float)variance + eps)};
 }
 
-extern "C" __global__ void __launch_bounds__(AIM, 3)
+extern "C" __global__ void __launch_bounds__(AIM, 2)
 groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4* y, double* sums, int* done, int samples,
                int pixels, int groups, int width, float eps)
 {
@@ -57,31 +57,37 @@ groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4*
 
     // Copies need no registers, so all pixels of a thread are in flight together, also while the block waits below.
     // Neighbouring lanes have neighbouring channels, whatever groups these belong to.
-#pragma unroll 1
-    for (int k = 0; k < mine; ++k)
-        __pipeline_memcpy_async(tile + k * threads + t, x + start + (size_t)k * threads, 16);
-    __pipeline_commit();
+#pragma unroll
+    for (int k = 0; k < DEEP; ++k) {
+        if (k < mine)
+            __pipeline_memcpy_async(tile + k * threads + t, x + start + (size_t)k * threads, 16);
+        __pipeline_commit();
+    }
 
     if (late) {
+        // Blocks begin in ascending order: all that this one waits for have begun before, and wait for nobody.
         // YOUR CODE: wait until all slices of the sample are measured. Who looks, and who may go on?
 
         double share = 1.0 / ((double)pixels * width);
-        float2 of_channel[4];
+        float2 groups_of[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            of_channel[i] = finish(sums, (4 * quad + i) / width, share, eps);
-        float4 mean = {of_channel[0].x, of_channel[1].x, of_channel[2].x, of_channel[3].x};
-        float4 scale = gamma[quad] * float4{of_channel[0].y, of_channel[1].y, of_channel[2].y, of_channel[3].y};
+            groups_of[i] = finish(sums, (4 * quad + i) / width, share, eps);
+        float4 mean = {groups_of[0].x, groups_of[1].x, groups_of[2].x, groups_of[3].x};
+        float4 scale = gamma[quad] * float4{groups_of[0].y, groups_of[1].y, groups_of[2].y, groups_of[3].y};
         float4 shift = beta[quad];
-        __pipeline_wait_prior(0);  // each thread reads only what it has copied itself: no barrier
-#pragma unroll 1
-        for (int k = 0; k < mine; ++k)
-            y[start + (size_t)k * threads] = (tile[k * threads + t] - mean) * scale + shift;
+
+        // Pixel by pixel, as they arrive. Each thread reads only what it has copied itself: no barrier.
+#pragma unroll
+        for (int k = 0; k < DEEP; ++k) {
+            __pipeline_wait_prior(DEEP - 1 - k);
+            if (k < mine)
+                y[start + (size_t)k * threads] = (tile[k * threads + t] - mean) * scale + shift;
+        }
         return;
     }
 
-    __pipeline_wait_prior(0);
-    // YOUR CODE: each channel by itself, the mean of the thread's pixels, then the squares around it.
+    // YOUR CODE: each channel by itself, as its pixels arrive: the mean so far, and the squares around it.
     // YOUR CODE: sum of x and of x² for each group, as doubles, added to sums[2 * g] and sums[2 * g + 1].
     // YOUR CODE: count the slice.
 }

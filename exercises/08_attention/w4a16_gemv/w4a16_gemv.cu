@@ -10,7 +10,7 @@
 #include <cuda_pipeline.h>
 
 #define WARPS 8    // of a block: all have the same 16 rows, and take their groups in turn
-#define STAGES 4   // steps of a warp whose weights are in flight, or in use
+#define STAGES 2   // steps of a warp whose weights are in flight, or in use; with more, more rows are read at a time: slower
 #define GROUP 128  // weights of a row that share a scale and a zero point; 4 lanes with 16 bytes each
 
 // YOUR CODE: a function that unpacks a word's eight weights in pairs, less their zero point, and without a conversion from
