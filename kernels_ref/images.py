@@ -12,6 +12,14 @@ Numbers = Mapping[str, float]
 Outputs = dict[str, npt.NDArray[np.float64]]
 
 
+def gray(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``gray[y, x] = (77·red + 150·green + 29·blue) / 256``; a row of ``rgba`` is width pixels and ``pad`` bytes."""
+    width, height, pad = (int(numbers[name]) for name in ("width", "height", "pad"))
+    rows = inputs["rgba"].astype(np.float64).reshape(height, 4 * width + pad)
+    pixels = rows[:, : 4 * width].reshape(height * width, 4)
+    return {"gray": pixels @ np.array([77.0, 150.0, 29.0, 0.0]) / 256}
+
+
 def upsample_nearest_2d(inputs: Inputs, numbers: Numbers) -> Outputs:
     """Planes of twice the height and width, and the gradient's way back; ``x`` and ``dx`` are (planes·h·w,).
 

@@ -754,6 +754,28 @@ def _weighted_image(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run])
     return timed(lambda image, mask: torch.nn.functional.conv2d(image, mask, padding=3), *operands)
 
 
+def gray(arrays: Arrays, numbers: Numbers) -> Run:
+    """The weighted sum of three strided planes of bytes, in float: a kernel for each operation."""
+    return _gray(arrays, numbers, _eager)
+
+
+def gray_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The same by ``torch.compile``: one kernel."""
+    return _gray(arrays, numbers, _compiled)
+
+
+def _gray(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    width, height, pad = (int(numbers[name]) for name in ("width", "height", "pad"))
+    rgba, out = _tensors(arrays, "rgba", "gray")
+    pixels = rgba.as_strided((height, width, 4), (4 * width + pad, 4, 1))
+
+    def weighted(p: Any, out: Any) -> Any:
+        red, green, blue = (p[:, :, k].float() for k in range(3))
+        return out.copy_((77 * red + 150 * green + 29 * blue) / 256)
+
+    return timed(weighted, pixels, out.view(height, width))
+
+
 def upsample_nearest_2d(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.nn.functional.interpolate`` and the operator that is its backward pass; both allocate their results."""
     import torch

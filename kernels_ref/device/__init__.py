@@ -379,6 +379,17 @@ CHECKS: Mapping[str, Check] = {
         ),
         explain=Step("explain_weighted_image", ("image", "mask", "rows", "cols", *_FOUND), grid="1", block=1),
     ),
+    "images:gray": Check(
+        sources=("judge.cuh", "check_gray.cu"),
+        steps=(
+            Step(
+                "check_gray",
+                ("rgba", "gray", "width", "height", "pad", *_BOUNDS),
+                grid="min(cdiv(width*height, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_gray", ("rgba", "width", "pad", *_FOUND), grid="1", block=1),
+    ),
     "images:upsample_nearest_2d": Check(
         sources=("judge.cuh", "check_upsample_nearest_2d.cu"),
         steps=(
