@@ -29,3 +29,13 @@ def upsample_nearest_2d(inputs: Inputs, numbers: Numbers) -> Outputs:
     x = inputs["x"].astype(np.float64).reshape(rows, w)
     dy = inputs["dy"].astype(np.float64).reshape(rows, 2, w, 2)
     return {"y": x.repeat(2, axis=0).repeat(2, axis=1).ravel(), "dx": dy.sum(axis=(1, 3)).ravel()}
+
+
+def max_pool(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """The largest value, or NaN, of each 2 x 2 square of a plane.
+
+    ``x`` is (planes·h·w,), and ``y`` (planes·(h//2)·(w//2),).
+    """
+    planes, h, w = (int(numbers[name]) for name in ("planes", "h", "w"))
+    x = inputs["x"].astype(np.float64).reshape(planes, h, w)[:, : h // 2 * 2, : w // 2 * 2]
+    return {"y": x.reshape(planes, h // 2, 2, w // 2, 2).max(axis=(2, 4)).ravel()}

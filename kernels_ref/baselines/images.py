@@ -40,3 +40,13 @@ def upsample_nearest_2d(arrays: Arrays, numbers: Numbers) -> Run:
         cupy.sum(dy, axis=(1, 3), out=dx)
 
     return run
+
+
+def max_pool(arrays: Arrays, numbers: Numbers) -> Run:
+    """CuPy's maximum over two axes of ``x``."""
+    import cupy
+
+    planes, h, w = (int(numbers[name]) for name in ("planes", "h", "w"))
+    x = arrays["x"].reshape(planes, h, w)[:, : h // 2 * 2, : w // 2 * 2].reshape(planes, h // 2, 2, w // 2, 2)
+    y = arrays["y"].reshape(planes, h // 2, w // 2)
+    return lambda: cupy.max(x, axis=(2, 4), out=y)

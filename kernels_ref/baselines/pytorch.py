@@ -811,6 +811,24 @@ def _planes(arrays: Arrays, numbers: Numbers) -> tuple[Any, Any]:
     return x.view(1, planes, h, w), dy.view(1, planes, 2 * h, 2 * w)
 
 
+def max_pool(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.nn.functional.max_pool2d`` by 2; it allocates its result."""
+    return _max_pool(arrays, numbers, _eager)
+
+
+def max_pool_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`max_pool` by ``torch.compile``."""
+    return _max_pool(arrays, numbers, _compiled)
+
+
+def _max_pool(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    planes, h, w = (int(numbers[name]) for name in ("planes", "h", "w"))
+    return timed(lambda x: torch.nn.functional.max_pool2d(x, 2), x.view(1, planes, h, w))
+
+
 def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 

@@ -101,6 +101,17 @@ CEILINGS: Mapping[str, Ceiling] = {
         args=("x", "y", "n"),
         grid="cdiv(n, 1024)",
     ),
+    "narrow_32_to_8": Ceiling(
+        what="read 32 bytes of two places and write 8 of them, twice a thread",
+        unit="B",
+        work="40 * n",
+        file="narrow.cu",
+        kernel="narrow_32_to_8",
+        arrays=(Operand("x", "32 * n"), Operand("y", "8 * n")),
+        numbers=(("n", "max(bytes / 40, 1)"),),
+        args=("x", "y", "n"),
+        grid="cdiv(n, 512)",
+    ),
     "add_f32x1": _stream("add, one float a thread", "add_f32x1", "add.cu", "abc", 4),
     "add_f32x4": _stream("add, four floats a thread", "add_f32x4", "add.cu", "abc", 16),
     "add_copy_f32x4": _stream(

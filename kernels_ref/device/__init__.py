@@ -401,6 +401,17 @@ CHECKS: Mapping[str, Check] = {
         ),
         explain=Step("explain_upsample_nearest_2d", ("x", "dy", "planes", "h", "w", *_FOUND), grid="1", block=1),
     ),
+    "images:max_pool": Check(
+        sources=("judge.cuh", "check_max_pool.cu"),
+        steps=(
+            Step(
+                "check_max_pool",
+                ("x", "y", "planes", "h", "w", *_BOUNDS),
+                grid="min(cdiv(planes*(h//2)*(w//2), 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_max_pool", ("x", "h", "w", *_FOUND), grid="1", block=1),
+    ),
     "windows:shift": Check(
         sources=("judge.cuh", "check_shift.cu"),
         steps=(
