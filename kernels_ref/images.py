@@ -39,3 +39,15 @@ def max_pool(inputs: Inputs, numbers: Numbers) -> Outputs:
     planes, h, w = (int(numbers[name]) for name in ("planes", "h", "w"))
     x = inputs["x"].astype(np.float64).reshape(planes, h, w)[:, : h // 2 * 2, : w // 2 * 2]
     return {"y": x.reshape(planes, h // 2, 2, w // 2, 2).max(axis=(2, 4)).ravel()}
+
+
+def im2col(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """The 3 x 3 patches of each plane with a border of zeros, as ``torch.nn.functional.unfold`` orders them.
+
+    ``x`` is (planes·h·w,), and ``y`` (planes·9·h·w,).
+    """
+    planes, h, w = (int(numbers[name]) for name in ("planes", "h", "w"))
+    x = np.zeros((planes, h + 2, w + 2))
+    x[:, 1:-1, 1:-1] = inputs["x"].reshape(planes, h, w)
+    taps = [x[:, i : i + h, j : j + w] for i in range(3) for j in range(3)]
+    return {"y": np.stack(taps, axis=1).ravel()}

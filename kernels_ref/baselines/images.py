@@ -50,3 +50,20 @@ def max_pool(arrays: Arrays, numbers: Numbers) -> Run:
     x = arrays["x"].reshape(planes, h, w)[:, : h // 2 * 2, : w // 2 * 2].reshape(planes, h // 2, 2, w // 2, 2)
     y = arrays["y"].reshape(planes, h // 2, w // 2)
     return lambda: cupy.max(x, axis=(2, 4), out=y)
+
+
+def im2col(arrays: Arrays, numbers: Numbers) -> Run:
+    """CuPy's copy of ``x`` into a plane with a border of zeros, and of a strided view of that into ``y``."""
+    import cupy
+
+    planes, h, w = (int(numbers[name]) for name in ("planes", "h", "w"))
+    padded = cupy.zeros((planes, h + 2, w + 2), cupy.float32)
+    plane, row, column = padded.strides
+    patches = cupy.lib.stride_tricks.as_strided(padded, (planes, 3, 3, h, w), (plane, row, column, row, column))
+    x, y = arrays["x"].reshape(planes, h, w), arrays["y"].reshape(planes, 3, 3, h, w)
+
+    def run() -> None:
+        padded[:, 1:-1, 1:-1] = x
+        cupy.copyto(y, patches)
+
+    return run

@@ -829,6 +829,24 @@ def _max_pool(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Ru
     return timed(lambda x: torch.nn.functional.max_pool2d(x, 2), x.view(1, planes, h, w))
 
 
+def im2col(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.nn.functional.unfold`` of 3 x 3 patches; it allocates its result."""
+    return _im2col(arrays, numbers, _eager)
+
+
+def im2col_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`im2col` by ``torch.compile``."""
+    return _im2col(arrays, numbers, _compiled)
+
+
+def _im2col(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    import torch
+
+    (x,) = _tensors(arrays, "x")
+    planes, h, w = (int(numbers[name]) for name in ("planes", "h", "w"))
+    return timed(lambda x: torch.nn.functional.unfold(x, 3, padding=1), x.view(32, planes // 32, h, w))
+
+
 def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 

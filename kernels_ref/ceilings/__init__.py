@@ -112,6 +112,17 @@ CEILINGS: Mapping[str, Ceiling] = {
         args=("x", "y", "n"),
         grid="cdiv(n, 512)",
     ),
+    "spread_16_to_144": Ceiling(
+        what="read 16 bytes and write them to nine places, twice a thread",
+        unit="B",
+        work="160 * n",
+        file="spread.cu",
+        kernel="spread_16_to_144",
+        arrays=(Operand("x", "16 * n"), Operand("y", "144 * n")),
+        numbers=(("n", "max(bytes / 160, 1)"),),
+        args=("x", "y", "n"),
+        grid="cdiv(n, 512)",
+    ),
     "add_f32x1": _stream("add, one float a thread", "add_f32x1", "add.cu", "abc", 4),
     "add_f32x4": _stream("add, four floats a thread", "add_f32x4", "add.cu", "abc", 16),
     "add_copy_f32x4": _stream(

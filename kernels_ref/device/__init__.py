@@ -412,6 +412,13 @@ CHECKS: Mapping[str, Check] = {
         ),
         explain=Step("explain_max_pool", ("x", "h", "w", *_FOUND), grid="1", block=1),
     ),
+    "images:im2col": Check(
+        sources=("judge.cuh", "check_im2col.cu"),
+        steps=(
+            Step("check_im2col", ("x", "y", "planes", "h", "w", *_BOUNDS), grid="min(cdiv(9*planes*h*w, 256), 8192)"),
+        ),
+        explain=Step("explain_im2col", ("x", "h", "w", *_FOUND), grid="1", block=1),
+    ),
     "windows:shift": Check(
         sources=("judge.cuh", "check_shift.cu"),
         steps=(
