@@ -25,3 +25,15 @@ def adamw(inputs: Inputs, numbers: Numbers) -> Outputs:
     v = beta2 * v + (1.0 - beta2) * g * g
     step = decay * p + m / correction1 / (np.sqrt(v / correction2) + eps)
     return {"p_new": p - lr * step, "m_new": m, "v_new": v}
+
+
+def grad_norm_clip(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """A gradient ``g`` of (n,), scaled so that its norm is at most ``max_norm``; ``norm`` is that before, (1,).
+
+    As PyTorch's ``clip_grad_norm_``: NaN makes everything NaN, and infinity a scale of 0.
+    """
+    g = inputs["g"].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        norm = np.sqrt(np.sum(g * g))
+        scale = np.minimum(1.0, float(np.float32(numbers["max_norm"])) / (norm + 1e-6))
+        return {"out": scale * g, "norm": norm.reshape(1)}

@@ -1,4 +1,4 @@
-"""Optimizers as one CuPy kernel."""
+"""Optimizers as few CuPy kernels."""
 
 from __future__ import annotations
 
@@ -25,3 +25,33 @@ def adamw(arrays: Arrays, numbers: Numbers) -> Run:
     )
     given = [arrays[name] for name in ("p", "g", "m", "v")] + [cupy.float32(numbers[name]) for name in scalars]
     return partial(fused, *given, *(arrays[name] for name in ("p_new", "m_new", "v_new")))
+
+
+def grad_norm_clip(arrays: Arrays, numbers: Numbers) -> Run:
+    """A CuPy reduction in float64 for ``norm``, and a kernel that scales into ``out``."""
+    import cupy
+
+    square_root = cupy.ReductionKernel(
+        "float32 g",
+        "float32 norm",
+        "(double)g * g",
+        "a + b",
+        "norm = sqrt(a)",
+        "0",
+        "square_root",
+        reduce_type="double",
+    )
+    scale = cupy.ElementwiseKernel(
+        "float32 g, raw float32 norm, float32 max_norm",
+        "float32 out",
+        "float scale = max_norm / (norm[0] + 1e-6f); out = scale > 1.0f ? g : g * scale",
+        "scale",
+    )
+    g, out, norm = (arrays[name] for name in ("g", "out", "norm"))
+    limit = cupy.float32(numbers["max_norm"])
+
+    def run() -> None:
+        square_root(g, norm.reshape(()))
+        scale(g, norm, limit, out)
+
+    return run

@@ -494,6 +494,30 @@ def _adamw_step(arrays: Arrays, numbers: Numbers, **how: bool) -> Run:
     return _queued(optimizer.step)
 
 
+def grad_norm_clip(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.nn.utils.clip_grad_norm_`` with ``foreach=True``: several kernels. It scales a copy, in place."""
+    import torch
+
+    (g,) = _tensors(arrays, "g")
+    parameter = torch.nn.Parameter(g)
+    parameter.grad = g.clone()
+    limit = float(numbers["max_norm"])
+    return _queued(lambda: torch.nn.utils.clip_grad_norm_([parameter], limit, foreach=True))
+
+
+def grad_norm_clip_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The formula, into new tensors, by ``torch.compile``."""
+    import torch
+
+    limit = float(numbers["max_norm"])
+
+    def clip(g: Any) -> Any:
+        norm = torch.linalg.vector_norm(g)
+        return (limit / (norm + 1e-6)).clamp(max=1.0) * g, norm
+
+    return _compiled(clip, *_tensors(arrays, "g"))
+
+
 def relu_backward(arrays: Arrays, numbers: Numbers) -> Run:
     """PyTorch's kernel for the backward pass of ReLU: it reads the forward pass's result, four bytes an element."""
     import torch

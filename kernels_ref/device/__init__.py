@@ -488,6 +488,19 @@ CHECKS: Mapping[str, Check] = {
         explain=Step("explain_product", ("A", "x", "k", *_FOUND), grid="1"),
     ),
     "optimizer:adamw": _adamw(),
+    "optimizer:grad_norm_clip": Check(
+        sources=("judge.cuh", "check_grad_norm_clip.cu"),
+        steps=(
+            Step("partial_squares", ("g", "n", "partial"), grid="1024"),
+            Step(
+                "check_clipped",
+                ("g", "out", "norm", "n", "max_norm", "partial", "1024", *_BOUNDS),
+                grid="min(cdiv(n, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_clipped", ("g", "n", "max_norm", "partial", "1024", *_FOUND), grid="1"),
+        scratch=(Scratch("partial", "1024"),),
+    ),
     "quantised:keys_int8": Check(
         sources=("judge.cuh", "check_keys_int8.cu"),
         steps=(
