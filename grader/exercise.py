@@ -44,6 +44,14 @@ class Values:
     outlier: float | None = None
     # of an int32 array: each number from 0 to its count - 1 once, in random order, in all cases
     permutation: bool = False
+    # of an int32 array, in all cases: values that rise with the index i from exact_low to exact_high. Element i is
+    # drawn from the numbers between its place on a curve and the next one's, widened by ``width`` on both sides but not
+    # beyond the bounds. Width 0: in ascending order, the first and the last are the bounds, as the offsets of rows are.
+    # The curve is a line with ``skew`` square roots: 0 gives rows of like length, 1 and 2 a heavy tail, 5 and more a
+    # first row that holds most. Expressions over the sizes: ``skew="skew"``
+    rising: bool = False
+    skew: int | str = 0
+    width: int | str = 0
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,12 @@ A real formula is evaluated in float64: one rounded subtraction, (normal) one ro
 rounded sum (no fma; on a device ``__dadd_rn``, ``__ddiv_rn`` and ``__dmul_rn``), then rounded once, to nearest even, to
 the array's dtype. u, t and a are exact. Only the last rounding can give ``high`` itself.
 
+Values that rise, with span = exact_high - exact_low and, in float64, rounded to nearest,
+
+    place(i) = low + floor(span * c(min(i, count - 1) / (count - 1)))   with c(u) = u, or ``skew`` times its square root
+    least = max(low, place(i) - width),  most = min(high, place(i + 1) + width)
+    least + ((uint64(x) * (most - least + 1)) >> 32);  low where i is 0 and width 0
+
 A permutation of 0 … count - 1 is a Feistel network of four rounds on numbers of 2b bits, the least b >= 1 with
 count <= 4**b, repeated until the number is below count (at most 4 times on average):
 
@@ -121,7 +127,7 @@ def make_array(
     if drawn.permutation:
         integer_bounds(array, drawn, {}, whole=count)
         return permutation(count, seed, stream(array.name), sample).astype(array.dtype)
-    to_values = _mapping(array, drawn, values, seed, size or {})
+    to_values = _mapping(array, drawn, values, seed, size or {}, count)
     result = np.empty(-(-count // 4) * 4, dtype=array.dtype)
     for start, words in _words(count, seed, stream(array.name), sample):
         result[start : start + len(words)] = to_values(words, start)
@@ -207,10 +213,13 @@ def is_poison(values: npt.NDArray[np.generic], word: int = POISON_WORD) -> npt.N
     return same
 
 
-def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size) -> _Mapping:
+def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size, count: int) -> _Mapping:
     """The function from 32-bit words, and the first one's index, to the array's values, exact in int64 or float64."""
     if kind == "exact" or np.dtype(array.dtype).kind != "f":
         low, high = integer_bounds(array, drawn, size)
+        if drawn.rising:
+            skew, width = rise(array, drawn, size)
+            return lambda words, start: _rising(words, start, count - 1, low, high, skew, width)
         span = np.uint64(high - low + 1)
         return lambda words, start: ((words * span) >> _HALF).view(np.int64) + low
     real = _real(array, drawn)
@@ -227,6 +236,22 @@ def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size) -> 
             [words % np.uint64(2048) == k for k in range(2)], found, others(words, start)
         )
     return others
+
+
+def _rising(words: _U64, start: int, last: int, low: int, high: int, skew: int, width: int) -> npt.NDArray[np.int64]:
+    """Values that rise with their index; ``last`` is the index of the last one."""
+    index = np.arange(start, start + len(words), dtype=np.int64)
+
+    def place(i: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        part = np.minimum(i, last) / np.float64(max(last, 1))
+        for _ in range(skew):
+            part = np.sqrt(part)
+        return low + np.floor((high - low) * part).astype(np.int64)
+
+    least = np.maximum(place(index) - width, low)
+    most = np.minimum(place(index + 1) + width, high)
+    drawn = least + ((words * (most - least + 1).astype(np.uint64)) >> _HALF).view(np.int64)
+    return drawn if width else np.where(index == 0, low, drawn)
 
 
 def _real(array: Array, drawn: Values) -> Callable[[_U64, int], npt.NDArray[np.float64]]:
@@ -303,6 +328,15 @@ def integer_bounds(array: Array, drawn: Values, size: Size, whole: int = 0) -> t
             hint=f"give it values=Values(exact_low=…, exact_high=…) within {least} to {most}",
         )
     return low, high
+
+
+def rise(array: Array, drawn: Values, size: Size) -> tuple[int, int]:
+    """``skew`` and ``width`` of rising values. Raises UsageError if they are impossible."""
+    skew, width = (_integer(array, number, size) for number in (drawn.skew, drawn.width))
+    if array.dtype != "int32" or not 0 <= skew <= 64 or not 0 <= width < 1 << 31:
+        message = f"array {array.name!r}: rising values are of int32, with a skew from 0 to 64 and a width from 0 on"
+        raise UsageError(message, code="bad_exercise")
+    return skew, width
 
 
 def real_bounds(array: Array, drawn: Values) -> tuple[float, float]:

@@ -347,6 +347,41 @@ def test_permutations_differ_by_seed_array_and_sample_and_look_random() -> None:
     assert (base == np.arange(count)).sum() < 10
 
 
+@pytest.mark.parametrize(("skew", "first"), [(0, 9), (2, 1600), (6, 8078)])
+def test_rising_values_ascend_from_bound_to_bound(skew: int, first: int) -> None:
+    values = Values(exact_low=0, exact_high="9*n", rising=True, skew="skew")
+    array, size = Array("offsets", "int32", "n + 1", values=values), {"n": 1000, "skew": skew}
+    got = make_array(array, 1001, 7, "real", size=size)
+    assert (got[0], got[-1]) == (0, 9000)
+    assert (np.diff(got) >= 0).all()
+    assert first <= got[1] <= 2 ** (0.5**skew) * first + 9
+    assert np.array_equal(got, make_array(array, 1001, 7, "exact", size=size))
+    assert make_array(array, 1, 7, "real", size=size) == 0
+
+
+def test_rising_values_with_a_width_stay_near_their_place_and_within_the_bounds() -> None:
+    array = Array("columns", "int32", "n", values=Values(exact_low=0, exact_high=9999, rising=True, width=50))
+    got = make_array(array, 10_000, 7, "real")
+    assert 0 <= got.min() <= got.max() <= 9999
+    assert 40 < np.abs(got - np.arange(10_000)).max() <= 51
+    assert (np.diff(got) < 0).any()
+
+
+def test_with_a_width_of_all_numbers_rising_values_are_as_others() -> None:
+    array = Array("columns", "int32", "n", values=Values(exact_low=0, exact_high=99, rising=True, skew=1, width=99))
+    plain = replace(array, values=Values(exact_low=0, exact_high=99))
+    assert np.array_equal(make_array(array, 777, 3, "real"), make_array(plain, 777, 3, "real"))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "skew", "width"), [("int64", 1, 0), ("int32", -1, 0), ("int32", 65, 0), ("int32", 1, -1)]
+)
+def test_rising_values_that_are_impossible_are_a_mistake_of_the_exercise(dtype: str, skew: int, width: int) -> None:
+    values = Values(rising=True, skew=skew, width=width)
+    with pytest.raises(UsageError, match="rising values are of int32"):
+        make_array(Array("offsets", dtype, "n", values=values), 10, 7, "exact")  # type: ignore[arg-type]  # dtypes of the list
+
+
 def test_every_order_of_three_numbers_occurs() -> None:
     orders = {tuple(permutation(3, seed, stream("a")).tolist()) for seed in range(200)}
     assert len(orders) == 6

@@ -270,7 +270,7 @@ def _is_uniform(array: Array) -> bool:
     return all(
         isinstance(drawn.exact_low, int)
         and isinstance(drawn.exact_high, int)
-        and (drawn.shape, drawn.outlier, drawn.permutation) == ("uniform", None, False)
+        and (drawn.shape, drawn.outlier, drawn.permutation, drawn.rising) == ("uniform", None, False, False)
         for drawn in (array.values, array.timed_values)
     )
 

@@ -69,7 +69,7 @@ GENERATED_TYPES: Mapping[str, str] = {
     "int8": "i8", "uint8": "u8", "int32": "i32", "uint32": "u32", "int64": "i64",
 }  # fmt: skip
 """dtype of an `Array` -> the type in the kernel's name. Integer dtypes have ``exact`` kernels only; int32
-has ``permutation``, too."""
+has ``permutation`` and ``rising``, too."""
 
 _BOUNDS = ("relative", "absolute", "findings")
 _FOUND = ("findings", "explanation")

@@ -3,6 +3,7 @@
 //
 //   generate_exact_T(T* out, count, seed, stream, sample, low, span)      integers low … low + span - 1
 //   generate_permutation_i32(int* out, count, seed, stream, sample)       0 … count - 1 in random order
+//   generate_rising_i32(…, low, high, skew, width)                        rise with the index, within a band
 //   generate_real_T (T* out, count, seed, stream, sample, low, high)      uniform in [low, high), T a floating type
 //   generate_normal_T(…, low, high)                                       nearly normal in [low, high), T a floating type
 //   generate_ascending_T(…, low, high)                                    65536 steps from low to high, and again
@@ -117,6 +118,25 @@ struct Permutation {
     }
 };
 
+// Element i lies between its place on a curve and the next one's, widened by width within the bounds.
+struct Rising {
+    long long last, low, high, skew, width;
+    __device__ long long place(long long i) const
+    {
+        double part = __ddiv_rn((double)min(i, last), (double)max(last, 1ll));
+        for (long long k = 0; k < skew; ++k)
+            part = __dsqrt_rn(part);
+        return low + (long long)__dmul_rn((double)(high - low), part);
+    }
+    __device__ long long operator()(u64 i, u32 word) const
+    {
+        if (width == 0 && i == 0)
+            return low;
+        long long least = max(place(i) - width, low), most = min(place(i + 1) + width, high);
+        return least + (long long)((u64)word * (u64)(most - least + 1) >> 32);
+    }
+};
+
 // The one rounding to the array's type, to nearest even. Integers of an exact range are all representable.
 template <typename T>
 __device__ T to(double value) { return (T)value; }
@@ -185,4 +205,6 @@ __device__ void each(u64 count, u64 seed, u64 stream, u64 sample, Values values,
 EXACT(f16, __half) EXACT(f32, float) EXACT(f64, double)
 EXACT(i8, signed char) EXACT(u8, unsigned char) EXACT(i32, int) EXACT(u32, unsigned int) EXACT(i64, long long)
 KERNELS(permutation, i32, int, (), (Permutation(count, philox(~0ull, seed, stream, sample))))
+KERNELS(rising, i32, int, (, long long low, long long high, long long skew, long long width),
+        (Rising{(long long)count - 1, low, high, skew, width}))
 REAL(f16, __half) REAL(f32, float) REAL(f64, double)

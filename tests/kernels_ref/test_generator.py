@@ -43,6 +43,9 @@ def device_file() -> Trusted:
         ("float32", "real", Values(low=-1.7, high=120.3, shape="normal", outlier=-60.1)),
         ("float32", "real", Values(low=-1.7, high=120.3, shape="ascending")),
         ("int32", "real", Values(permutation=True)),
+        ("int32", "real", Values(exact_low=0, exact_high=1 << 26, rising=True)),
+        ("int32", "real", Values(exact_low=-3, exact_high="n", rising=True, skew=2)),
+        ("int32", "real", Values(exact_low=0, exact_high=(1 << 31) - 2, rising=True, skew=7, width=70000)),
     ],
 )
 def test_the_device_makes_the_hosts_inputs_and_notices_one_that_changed(dtype: str, kind: str, values: Values) -> None:

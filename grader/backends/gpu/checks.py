@@ -14,7 +14,7 @@ from grader.backends.gpu.wire import Trusted, Variant
 from grader.c_types import DTYPE_BYTES
 from grader.exercise import Array, Exercise, Size
 from grader.expressions import cdiv, evaluate_integer
-from grader.inputs import element_count, integer_bounds, real_bounds, stream, unusual_kinds, values_of
+from grader.inputs import element_count, integer_bounds, real_bounds, rise, stream, unusual_kinds, values_of
 
 FINDINGS, EXPLANATION, COUNTS = 0, 24, 64
 _BLOCK = 256
@@ -90,6 +90,9 @@ def generator(array: Array, kind: str, size: Size) -> tuple[str, tuple[tuple[str
         return "permutation", ()
     if kind == "exact" or not array.dtype.startswith("float"):
         low, high = integer_bounds(array, drawn, size)
+        if drawn.rising:
+            skew, width = rise(array, drawn, size)
+            return "rising", (("i64", low), ("i64", high), ("i64", skew), ("i64", width))
         return "exact", (("i64", low), ("u64", high - low + 1))
     real_bounds(array, drawn)
     normal, last = drawn.shape == "normal", (("f64", drawn.low), ("f64", drawn.high))
