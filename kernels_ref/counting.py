@@ -30,6 +30,13 @@ def digit_pass(inputs: Inputs, numbers: Numbers) -> Outputs:
     return {f"out_{name}": inputs[name].astype(np.float64)[order] for name in ("keys", "values")}
 
 
+def index_add(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out[r, :]``: the sum of those rows i of ``x``, (n, 64), whose ``index[i]`` is r."""
+    out = np.zeros((int(numbers["rows"]), 64))
+    np.add.at(out, inputs["index"], inputs["x"].reshape(-1, 64).astype(np.float64))
+    return {"out": out.reshape(-1)}
+
+
 def topk(inputs: Inputs, numbers: Numbers) -> Outputs:
     """Of each row of ``x`` the 8 largest, and their places; equal ones by place, a NaN above all numbers."""
     x = inputs["x"].astype(np.float64).reshape(-1, int(numbers["cols"]))

@@ -336,6 +336,22 @@ def _digit_pass(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> 
     return timed(moved, keys.view(torch.int32), values)
 
 
+def index_add(arrays: Arrays, numbers: Numbers) -> Run:
+    """``index_add_`` on zeros: an atomic for each float."""
+    return _index_add(arrays, numbers, _eager)
+
+
+def index_add_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """`index_add` by ``torch.compile``."""
+    return _index_add(arrays, numbers, _compiled)
+
+
+def _index_add(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
+    x, index = _tensors(arrays, "x", "index")
+    rows = int(numbers["rows"])
+    return timed(lambda x, index: x.new_zeros(rows, 64).index_add_(0, index, x), x.view(-1, 64), index)
+
+
 def topk(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.topk`` of each row; it allocates its results."""
     return _largest(arrays, numbers, _eager)

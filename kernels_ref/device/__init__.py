@@ -328,6 +328,16 @@ CHECKS: Mapping[str, Check] = {
         explain=Step("explain_moved", ("keys", "values", "n", "shift", "pieces", *_FOUND), grid="1", block=1),
         scratch=(Scratch("pieces", "16*256"),),
     ),
+    "counting:index_add": Check(
+        sources=("judge.cuh", "check_index_add.cu"),
+        steps=(
+            Step("clear_sums", ("sums", "rows"), grid="min(cdiv(64*rows, 256), 8192)"),
+            Step("add_rows", ("x", "index", "n", "sums"), grid="min(cdiv(64*n, 256), 8192)"),
+            Step("check_sums", ("sums", "out", "rows", *_BOUNDS), grid="min(cdiv(64*rows, 256), 8192)"),
+        ),
+        explain=Step("explain_sum_of_rows", ("sums", *_FOUND), grid="1", block=1),
+        scratch=(Scratch("sums", "64*rows"),),
+    ),
     "counting:topk": Check(
         sources=("judge.cuh", "check_largest.cu"),
         steps=(Step("check_largest", ("x", "values", "places", "rows", "cols", *_BOUNDS), grid="rows"),),
