@@ -52,10 +52,15 @@ __device__ float4* ring_row(float4* ring, int r)
 // Rows first to first + count - 1 of the strip to the ring. The block does not wait for them here.
 __device__ void fetch(float4* ring, const float* image, int rows, int cols, int first, int count)
 {
-    int left = 4 * PACKS * blockIdx.x - 4;
+    int left = 4 * PACKS * blockIdx.x;
     for (int r = first + threadIdx.y; r < first + count; r += WARPS)
-        for (int p = threadIdx.x; p < WIDE; p += PACKS)
-            copy_pack(ring_row(ring, r) + p, image, rows, cols, r, left + 4 * p);
+        copy_pack(ring_row(ring, r) + 1 + threadIdx.x, image, rows, cols, r, left + 4 * threadIdx.x);
+
+    // The packs on either side: two for each row.
+    for (int k = threadIdx.y * PACKS + threadIdx.x; k < 2 * count; k += WARPS * PACKS) {
+        int r = first + k / 2;
+        copy_pack(ring_row(ring, r) + k % 2 * (WIDE - 1), image, rows, cols, r, k % 2 ? left + 4 * PACKS : left - 4);
+    }
     __pipeline_commit();
 }
 

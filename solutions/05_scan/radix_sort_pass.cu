@@ -4,9 +4,9 @@
 // the digits of each tile, scan the counts of each digit over the tiles, and put each tile in order on the chip before
 // it is stored: then neighbouring lanes store neighbouring places.
 
-constexpr int THREADS = 512;
+constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
-constexpr int KEYS = 8;  // of a lane
+constexpr int KEYS = 16;  // of a lane
 constexpr int TILE = THREADS * KEYS;
 constexpr int DIGITS = 16;
 constexpr int SCAN_THREADS = 1024;
@@ -65,14 +65,36 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_digits(const u32* ke
     u32 v[KEYS];
     load(v, keys, n);
 
+    // A lane counts in registers: eight keys with four bits for each digit, then all of them with a byte for each. Digit d is
+    // byte d / 2 % 4 of word 2 * (d / 8) + d % 2.
+    u32 bytes[4] = {};
+#pragma unroll
+    for (int k = 0; k < KEYS; k += 8) {
+        unsigned long long fours = 0;
+#pragma unroll
+        for (int j = 0; j < 8; ++j)
+            fours += 1ull << 4 * (v[k + j] >> shift & 15);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            u32 half = (u32)(fours >> 32 * h);
+            bytes[2 * h] += half & 0x0f0f0f0f;
+            bytes[2 * h + 1] += half >> 4 & 0x0f0f0f0f;
+        }
+    }
+
     // Barrier: the counts are zero.
     __syncthreads();
+
+    // Over the warp two bytes at a time, as numbers of 16 bits. Lanes behind the end count as well: nothing comes after digit
+    // 15 there.
 #pragma unroll
-    for (int k = 0; k < KEYS; ++k) {
-        // One addition for each digit of the 32. Lanes behind the end count as well: nothing comes after digit 15 there.
-        u32 peers = peers_of(v[k] >> shift & 15);
-        if (lane == __ffs(peers) - 1)
-            atomicAdd(&found[v[k] >> shift & 15], __popc(peers));
+    for (int w = 0; w < DIGITS / 2; ++w) {
+        u32 both = __reduce_add_sync(~0u, bytes[w / 2] >> w % 2 * 8 & 0x00ff00ff);
+        int digit = w / 4 * 8 + w / 2 % 2 + w % 2 * 2;
+        if (lane == 0) {
+            atomicAdd(&found[digit], both & 0xffff);
+            atomicAdd(&found[digit + 4], both >> 16);
+        }
     }
 
     // Barrier: all warps have counted.
@@ -110,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) scan_digits(u32* coun
         totals[blockIdx.x] = carry;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) scatter(const u32* keys, const u32* values, const u32* counts,
+extern "C" __global__ void __launch_bounds__(THREADS, 3) scatter(const u32* keys, const u32* values, const u32* counts,
                                                               const u32* totals, u32* out_keys, u32* out_values, int n,
                                                               int shift)
 {
@@ -144,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) scatter(const u32* keys, c
     // Barrier: the counts of all warps are complete.
     __syncthreads();
     if (warp == 0) {
-        // In the order of the digits, then of the warps: exclusive sums are places in the tile. A lane has 8 of them.
+        // In the order of the digits, then of the warps: exclusive sums are places in the tile. A lane has 4 of them.
         u32 c[DIGITS * WARPS / 32], sum = 0;
 #pragma unroll
         for (int j = 0; j < DIGITS * WARPS / 32; ++j) {

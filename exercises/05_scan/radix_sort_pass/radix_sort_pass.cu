@@ -4,9 +4,9 @@
 // the digits of each tile, scan the counts of each digit over the tiles, and put each tile in order on the chip before
 // it is stored: then neighbouring lanes store neighbouring places.
 
-constexpr int THREADS = 512;
+constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;
-constexpr int KEYS = 8;  // of a lane
+constexpr int KEYS = 16;  // of a lane
 constexpr int TILE = THREADS * KEYS;
 constexpr int DIGITS = 16;
 constexpr int SCAN_THREADS = 1024;
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_digits(const u32* ke
 
     // Barrier: the counts are zero.
     __syncthreads();
-    // YOUR CODE: one addition to `found` for each digit of 32 keys
+    // YOUR CODE: few additions to `found`, one for each digit of 32 keys or of more
 
     // Barrier: all warps have counted.
     __syncthreads();
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) scan_digits(u32* coun
         totals[blockIdx.x] = carry;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) scatter(const u32* keys, const u32* values, const u32* counts,
+extern "C" __global__ void __launch_bounds__(THREADS, 3) scatter(const u32* keys, const u32* values, const u32* counts,
                                                               const u32* totals, u32* out_keys, u32* out_values, int n,
                                                               int shift)
 {
@@ -120,8 +120,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scatter(const u32* keys, c
     // Barrier: the counts of all warps are complete.
     __syncthreads();
     if (warp == 0) {
-        // In the order of the digits, then of the warps: exclusive sums are places in the tile. A lane has 8 of them.
-        // YOUR CODE: places of the 256 counts
+        // In the order of the digits, then of the warps: exclusive sums are places in the tile. A lane has 4 of them.
+        // YOUR CODE: places of the 128 counts
 
         __syncwarp();  // all places are stored
 
