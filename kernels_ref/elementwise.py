@@ -66,3 +66,14 @@ def coordinates(inputs: Inputs, numbers: Numbers) -> Outputs:
     plane = (1000 * height[:, None] + width).ravel()
     box = (1_000_000 * depth[:, None] + plane).ravel()
     return {"line": np.arange(int(numbers["n"]), dtype=np.float64), "plane": plane, "box": box}
+
+
+def strided_broadcast(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out = a + b`` of shape n0 x n1 x n2 x n3, where each operand has a stride, in elements, for each axis."""
+    places = np.indices([int(numbers[f"n{axis}"]) for axis in range(4)])
+
+    def strided(name: str) -> npt.NDArray[np.float64]:
+        index = sum(int(numbers[f"{name}{axis}"]) * places[axis] for axis in range(4))
+        return np.asarray(inputs[name].astype(np.float64)[index])
+
+    return {"out": (strided("a") + strided("b")).ravel()}

@@ -65,3 +65,16 @@ def remove_drift(arrays: Arrays, numbers: Numbers) -> Run:
     )
     slope, cols = cupy.float32(numbers["slope"]), cupy.int32(numbers["cols"])
     return partial(fused, arrays["x"], slope, cols, arrays["out"])
+
+
+def strided_broadcast(arrays: Arrays, numbers: Numbers) -> Run:
+    """``cupy.add`` of two strided views, into ``out``."""
+    import cupy
+
+    shape = tuple(int(numbers[f"n{axis}"]) for axis in range(4))
+
+    def view(name: str) -> Any:
+        strides = tuple(4 * int(numbers[f"{name}{axis}"]) for axis in range(4))
+        return cupy.lib.stride_tricks.as_strided(arrays[name], shape, strides)
+
+    return partial(cupy.add, view("a"), view("b"), arrays["out"].reshape(shape))

@@ -887,6 +887,28 @@ def _im2col(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run:
     return timed(lambda x: torch.nn.functional.unfold(x, 3, padding=1), x.view(32, planes // 32, h, w))
 
 
+def strided_broadcast(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.add`` of two strided views, into ``out``."""
+    import torch
+
+    return _eager(lambda a, b, out: torch.add(a, b, out=out), *_strided(arrays, numbers))
+
+
+def strided_broadcast_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """``out.copy_(a + b)`` of the same views by ``torch.compile``."""
+    return _compiled(lambda a, b, out: out.copy_(a + b), *_strided(arrays, numbers))
+
+
+def _strided(arrays: Arrays, numbers: Numbers) -> list[Any]:
+    """Views of a and b with their strides, and out, all of shape n0 x n1 x n2 x n3."""
+    a, b, out = _tensors(arrays, "a", "b", "out")
+    shape = [int(numbers[f"n{axis}"]) for axis in range(4)]
+    views = [
+        x.as_strided(shape, [int(numbers[f"{name}{axis}"]) for axis in range(4)]) for name, x in (("a", a), ("b", b))
+    ]
+    return [*views, out.view(shape)]
+
+
 def _tensors(arrays: Arrays, *names: str) -> list[Any]:
     import torch
 

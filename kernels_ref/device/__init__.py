@@ -73,6 +73,7 @@ has ``permutation`` and ``rising``, too."""
 
 _BOUNDS = ("relative", "absolute", "findings")
 _FOUND = ("findings", "explanation")
+_STRIDED = ("n1", "n2", "n3", "a0", "a1", "a2", "a3", "b0", "b1", "b2", "b3")
 
 
 def _matrix_product(types: str) -> Check:
@@ -220,6 +221,17 @@ CHECKS: Mapping[str, Check] = {
         sources=("judge.cuh", "check_add_relu.cu"),
         steps=(Step("check_add_relu", ("a", "b", "c", "n", *_BOUNDS), grid="min(cdiv(n, 256), 8192)"),),
         explain=Step("explain_add_relu", ("a", "b", *_FOUND), grid="1", block=1),
+    ),
+    "elementwise:strided_broadcast": Check(
+        sources=("judge.cuh", "check_strided_broadcast.cu"),
+        steps=(
+            Step(
+                "check_strided_broadcast",
+                ("a", "b", "out", "n0", *_STRIDED, *_BOUNDS),
+                grid="min(cdiv(n0*n1*n2*n3, 256), 8192)",
+            ),
+        ),
+        explain=Step("explain_strided_broadcast", ("a", "b", *_STRIDED, *_FOUND), grid="1", block=1),
     ),
     "elementwise:swiglu": Check(
         sources=("judge.cuh", "check_swiglu.cu"),
