@@ -38,17 +38,17 @@ class Values:
     high: float = 1.0  # ``low`` itself: all values are equal
     # "normal": the sum of four uniform numbers, with the mean (low + high) / 2, the standard deviation 0.1448 · (high -
     # low) and no value outside [low, high): Values(low=-4, high=4, shape="normal") has the deviation 1.16.
-    # "ascending": each element above the one before, from low to high in 65536 steps, then again from low
-    shape: Literal["uniform", "normal", "ascending"] = "uniform"
+    shape: Literal["uniform", "normal"] = "uniform"
     # a number that one element in 64, at random places, has instead; of real cases
     outlier: float | None = None
     # of an int32 array: each number from 0 to its count - 1 once, in random order, in all cases
     permutation: bool = False
-    # of an int32 array, in all cases: values that rise with the index i from exact_low to exact_high. Element i is
-    # drawn from the numbers between its place on a curve and the next one's, widened by ``width`` on both sides but not
-    # beyond the bounds. Width 0: in ascending order, the first and the last are the bounds, as the offsets of rows are.
-    # The curve is a line with ``skew`` square roots: 0 gives rows of like length, 1 and 2 a heavy tail, 5 and more a
-    # first row that holds most. Expressions over the sizes: ``skew="skew"``
+    # values that rise with the index. Real ones lie on a line from low to high, without skew, width and outlier. Of an
+    # int32 array, in all cases, element i is drawn from the numbers between its place on a curve from exact_low to
+    # exact_high and the next one's, widened by ``width`` on both sides but not beyond the bounds. Width 0: in ascending
+    # order, the first and the last are the bounds, as the offsets of rows are. The curve is a line with ``skew`` square
+    # roots: 0 gives rows of like length, 1 and 2 a heavy tail, 5 and more a first row that holds most. Expressions over
+    # the sizes: ``skew="skew"``
     rising: bool = False
     skew: int | str = 0
     width: int | str = 0

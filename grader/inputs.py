@@ -24,7 +24,7 @@ From a word to a value:
     outlier, of values with one:      this number where x % 64 is 33, else the real value
     real, shape "uniform":            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
     real, shape "normal":             low + (high - low) / 1021 * t      with t = s + f * 2**-24, in [0, 1021)
-    real, shape "ascending":          low + (high - low) * a             with a = (i % 65536 + u) * 2**-16, in [0, 1)
+    real, rising:                     low + (high - low) * c             with c = i / (count - 1), or 0 if count is 1
 
 ``s`` is the sum of the four bytes of x, 0 to 1020, and ``f`` the 24 high bits of x * 0x9E3779B1 modulo 2**32, so that
 equal sums are rarely equal values. Each byte is uniform, so t has the mean 510.5 (less 2**-25) and the standard
@@ -34,7 +34,13 @@ is -0.3 instead of 0, and nothing lies more than 3.454 deviations from the mean 
 
 A real formula is evaluated in float64: one rounded subtraction, (normal) one rounded division, one rounded product, one
 rounded sum (no fma; on a device ``__dadd_rn``, ``__ddiv_rn`` and ``__dmul_rn``), then rounded once, to nearest even, to
-the array's dtype. u, t and a are exact. Only the last rounding can give ``high`` itself.
+the array's dtype. u and t are exact. Only the last rounding, or c = 1, can give ``high`` itself.
+
+Integers that rise, with span = exact_high - exact_low and, in float64, rounded to nearest,
+
+    place(i) = low + floor(span * c(min(i, count - 1) / (count - 1)))   with c(u) = u, or ``skew`` times its square root
+    least = max(low, place(i) - width),  most = min(high, place(i + 1) + width)
+    least + ((uint64(x) * (most - least + 1)) >> 32);  low where i is 0 and width 0
 
 Values that rise, with span = exact_high - exact_low and, in float64, rounded to nearest,
 
@@ -217,12 +223,12 @@ def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size, cou
     """The function from 32-bit words, and the first one's index, to the array's values, exact in int64 or float64."""
     if kind == "exact" or np.dtype(array.dtype).kind != "f":
         low, high = integer_bounds(array, drawn, size)
-        if drawn.rising:
+        if drawn.rising and np.dtype(array.dtype).kind != "f":
             skew, width = rise(array, drawn, size)
             return lambda words, start: _rising(words, start, count - 1, low, high, skew, width)
         span = np.uint64(high - low + 1)
         return lambda words, start: ((words * span) >> _HALF).view(np.int64) + low
-    real = _real(array, drawn)
+    real = _real(array, drawn, count)
 
     def others(words: _U64, start: int) -> npt.NDArray[np.float64]:
         if not array.masked or kind not in ("masked", "special"):
@@ -239,22 +245,28 @@ def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size, cou
 
 
 def _rising(words: _U64, start: int, last: int, low: int, high: int, skew: int, width: int) -> npt.NDArray[np.int64]:
-    """Values that rise with their index; ``last`` is the index of the last one."""
-    index = np.arange(start, start + len(words), dtype=np.int64)
+    """Integers that rise with their index; ``last`` is the index of the last one."""
 
-    def place(i: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        part = np.minimum(i, last) / np.float64(max(last, 1))
+    def place(begin: int) -> npt.NDArray[np.int64]:
+        part = _way(begin, len(words), last)
         for _ in range(skew):
             part = np.sqrt(part)
         return low + np.floor((high - low) * part).astype(np.int64)
 
-    least = np.maximum(place(index) - width, low)
-    most = np.minimum(place(index + 1) + width, high)
+    least = np.maximum(place(start) - width, low)
+    most = np.minimum(place(start + 1) + width, high)
     drawn = least + ((words * (most - least + 1).astype(np.uint64)) >> _HALF).view(np.int64)
-    return drawn if width else np.where(index == 0, low, drawn)
+    if start == 0 and width == 0:
+        drawn[:1] = low
+    return drawn
 
 
-def _real(array: Array, drawn: Values) -> Callable[[_U64, int], npt.NDArray[np.float64]]:
+def _way(start: int, count: int, last: int) -> npt.NDArray[np.float64]:
+    """How far each index is on the way from 0 to ``last``: 0 to 1, and 1 behind it."""
+    return np.minimum(np.arange(start, start + count), last) / np.float64(max(last, 1))
+
+
+def _real(array: Array, drawn: Values, count: int) -> Callable[[_U64, int], npt.NDArray[np.float64]]:
     """The function from words, and the first one's index, to real values in float64."""
     real_bounds(array, drawn)
     base, width = float(drawn.low), float(drawn.high) - float(drawn.low)
@@ -262,9 +274,8 @@ def _real(array: Array, drawn: Values) -> Callable[[_U64, int], npt.NDArray[np.f
     def uniform(words: _U64, start: int) -> npt.NDArray[np.float64]:
         return base + width * ((words >> np.uint64(8)).astype(np.float64) * 2.0**-24)
 
-    def ascending(words: _U64, start: int) -> npt.NDArray[np.float64]:
-        place = np.arange(start, start + len(words)) % 65536
-        return base + width * ((place + (words >> np.uint64(8)).astype(np.float64) * 2.0**-24) * 2.0**-16)
+    def rising(words: _U64, start: int) -> npt.NDArray[np.float64]:
+        return base + width * _way(start, len(words), count - 1)
 
     def normal(words: _U64, start: int) -> npt.NDArray[np.float64]:
         total = sum((words >> np.uint64(shift)) & np.uint64(255) for shift in (0, 8, 16, 24))
@@ -272,7 +283,7 @@ def _real(array: Array, drawn: Values) -> Callable[[_U64, int], npt.NDArray[np.f
         exact = ((total << np.uint64(24)) + fraction).astype(np.float64) * 2.0**-24
         return base + (width / 1021) * exact
 
-    shape = {"uniform": uniform, "normal": normal, "ascending": ascending}[drawn.shape]
+    shape = rising if drawn.rising else {"uniform": uniform, "normal": normal}[drawn.shape]
     if drawn.outlier is None:
         return shape
     outlier = float(drawn.outlier)
@@ -331,10 +342,10 @@ def integer_bounds(array: Array, drawn: Values, size: Size, whole: int = 0) -> t
 
 
 def rise(array: Array, drawn: Values, size: Size) -> tuple[int, int]:
-    """``skew`` and ``width`` of rising values. Raises UsageError if they are impossible."""
+    """``skew`` and ``width`` of integers that rise. Raises UsageError if they are impossible."""
     skew, width = (_integer(array, number, size) for number in (drawn.skew, drawn.width))
     if array.dtype != "int32" or not 0 <= skew <= 64 or not 0 <= width < 1 << 31:
-        message = f"array {array.name!r}: rising values are of int32, with a skew from 0 to 64 and a width from 0 on"
+        message = f"array {array.name!r}: integers that rise are int32, with a skew from 0 to 64 and a width from 0 on"
         raise UsageError(message, code="bad_exercise")
     return skew, width
 
@@ -344,10 +355,10 @@ def real_bounds(array: Array, drawn: Values) -> tuple[float, float]:
     low, high = float(drawn.low), float(drawn.high)
     most = float(np.finfo(array.dtype).max)
     problem = ""
-    if drawn.shape not in ("uniform", "normal", "ascending"):
-        problem = f"no shape {drawn.shape!r} of values: 'uniform', 'normal' and 'ascending' exist"
-    elif drawn.shape == "ascending" and drawn.outlier is not None:
-        problem = "ascending values have no outlier"
+    if drawn.shape not in ("uniform", "normal"):
+        problem = f"no shape {drawn.shape!r} of values: 'uniform' and 'normal' exist"
+    elif drawn.rising and (drawn.shape, drawn.outlier, drawn.skew, drawn.width) != ("uniform", None, 0, 0):
+        problem = "real values that rise have no shape, outlier, skew or width"
     elif not -most <= low <= high <= most:
         problem = f"no numbers of {array.dtype} between {low:g} and {high:g}"
     elif drawn.outlier is not None and not abs(drawn.outlier) <= most:

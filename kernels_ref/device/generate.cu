@@ -3,10 +3,10 @@
 //
 //   generate_exact_T(T* out, count, seed, stream, sample, low, span)      integers low … low + span - 1
 //   generate_permutation_i32(int* out, count, seed, stream, sample)       0 … count - 1 in random order
-//   generate_rising_i32(…, low, high, skew, width)                        rise with the index, within a band
+//   generate_rising_i32(…, low, high, skew, width)                        rise with the index, some at random around it
 //   generate_real_T (T* out, count, seed, stream, sample, low, high)      uniform in [low, high), T a floating type
 //   generate_normal_T(…, low, high)                                       nearly normal in [low, high), T a floating type
-//   generate_ascending_T(…, low, high)                                    65536 steps from low to high, and again
+//   generate_rising_T(…, low, high)                                       on a line from low to high, T a floating type
 //   generate_outlier_T(…, low, high, outlier, normal)                     one of these two; one element in 64 is outlier
 //   unchanged_…     (const T* in, …the same…, unsigned long long* changed)   adds the number of elements that differ
 //
@@ -67,13 +67,16 @@ struct Normal {
     }
 };
 
-// A step of 65536 for each element, and a random part of it. The sum is exact: 40 bits.
-struct Ascending {
+// How far i is on the way from 0 to last: 0 to 1, and 1 behind it.
+__device__ double way(u64 i, u64 last) { return __ddiv_rn((double)min(i, last), (double)max(last, 1ull)); }
+
+// On a line from low to high.
+struct RisingReal {
+    u64 last;
     double low, high;
-    __device__ double operator()(u64 i, u32 word) const
+    __device__ double operator()(u64 i, u32) const
     {
-        double a = ((double)(i % 65536) + (double)(word >> 8) * 0x1p-24) * 0x1p-16;
-        return __dadd_rn(low, __dmul_rn(__dsub_rn(high, low), a));
+        return __dadd_rn(low, __dmul_rn(__dsub_rn(high, low), way(i, last)));
     }
 };
 
@@ -120,10 +123,11 @@ struct Permutation {
 
 // Element i lies between its place on a curve and the next one's, widened by width within the bounds.
 struct Rising {
-    long long last, low, high, skew, width;
-    __device__ long long place(long long i) const
+    u64 last;
+    long long low, high, skew, width;
+    __device__ long long place(u64 i) const
     {
-        double part = __ddiv_rn((double)min(i, last), (double)max(last, 1ll));
+        double part = way(i, last);
         for (long long k = 0; k < skew; ++k)
             part = __dsqrt_rn(part);
         return low + (long long)__dmul_rn((double)(high - low), part);
@@ -198,7 +202,7 @@ __device__ void each(u64 count, u64 seed, u64 stream, u64 sample, Values values,
 #define REAL(name, T)                                                                                                \
     KERNELS(real, name, T, (, double low, double high), (Real{low, high}))                                           \
     KERNELS(normal, name, T, (, double low, double high), (Normal{low, high}))                                       \
-    KERNELS(ascending, name, T, (, double low, double high), (Ascending{low, high}))                                 \
+    KERNELS(rising, name, T, (, double low, double high), (RisingReal{count - 1, low, high}))                        \
     KERNELS(outlier, name, T, (, double low, double high, double outlier, u64 normal),                               \
             (Outlier{low, high, outlier, normal != 0}))
 
@@ -206,5 +210,5 @@ EXACT(f16, __half) EXACT(f32, float) EXACT(f64, double)
 EXACT(i8, signed char) EXACT(u8, unsigned char) EXACT(i32, int) EXACT(u32, unsigned int) EXACT(i64, long long)
 KERNELS(permutation, i32, int, (), (Permutation(count, philox(~0ull, seed, stream, sample))))
 KERNELS(rising, i32, int, (, long long low, long long high, long long skew, long long width),
-        (Rising{(long long)count - 1, low, high, skew, width}))
+        (Rising{count - 1, low, high, skew, width}))
 REAL(f16, __half) REAL(f32, float) REAL(f64, double)

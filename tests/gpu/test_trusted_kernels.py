@@ -177,7 +177,7 @@ def test_a_check_refuses_zeros(name: str) -> None:
 FLOATS = [dtype for dtype in DEVICE.GENERATED_TYPES if np.dtype(dtype).kind == "f"]
 BOUNDS = Values(0, 100, -1.7, 120.3)
 SHAPED = [replace(BOUNDS, shape=shape, outlier=outlier) for shape in ("uniform", "normal") for outlier in (None, -60.1)]  # type: ignore[arg-type]  # both shapes
-SHAPED.append(replace(BOUNDS, shape="ascending"))
+SHAPED.append(replace(BOUNDS, rising=True))
 
 
 @pytest.mark.parametrize(
@@ -187,6 +187,8 @@ SHAPED.append(replace(BOUNDS, shape="ascending"))
         *((dtype, "real", values) for dtype in FLOATS for values in SHAPED),
         ("int32", "exact", Values(exact_low="-n", exact_high="n - 1")),
         ("int32", "exact", Values(permutation=True)),
+        ("int32", "exact", Values(0, "5*n", rising=True, skew=3)),
+        ("int32", "exact", Values(0, (1 << 31) - 2, rising=True, skew=1, width=70000)),
     ],
 )
 @pytest.mark.parametrize("count", [1, 70_001, (1 << 22) + 1])

@@ -41,7 +41,7 @@ def device_file() -> Trusted:
         ("float64", "real", NORMAL),
         ("float32", "real", Values(low=-1.7, high=120.3, outlier=-60.1)),
         ("float32", "real", Values(low=-1.7, high=120.3, shape="normal", outlier=-60.1)),
-        ("float32", "real", Values(low=-1.7, high=120.3, shape="ascending")),
+        ("float32", "real", Values(low=-1.7, high=120.3, rising=True)),
         ("int32", "real", Values(permutation=True)),
         ("int32", "real", Values(exact_low=0, exact_high=1 << 26, rising=True)),
         ("int32", "real", Values(exact_low=-3, exact_high="n", rising=True, skew=2)),

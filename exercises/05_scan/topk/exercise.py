@@ -2,7 +2,7 @@ from grader import Array, Exercise, Expect, Target, Values, Work
 
 ORDINARY = Values(low=-8.0, high=8.0, shape="normal")
 # Each element is larger than all before it; all are equal; one in 64 is the largest, more than 8 of a long row.
-ASCENDING = Values(low=-8.0, high=8.0, shape="ascending")
+RISING = Values(low=-8.0, high=8.0, rising=True)
 EQUAL = Values(low=-3.0, high=-3.0)
 SEVERAL = Values(low=-2.0, high=-1.0, outlier=5.0)
 
@@ -18,7 +18,7 @@ EXERCISE = Exercise(
             "float32",
             "rows*cols",
             values=ORDINARY,
-            unusual=(ASCENDING, EQUAL, SEVERAL),
+            unusual=(RISING, EQUAL, SEVERAL),
             masked=True,
             masked_rows="cols",
             special=True,

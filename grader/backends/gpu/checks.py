@@ -98,7 +98,7 @@ def generator(array: Array, kind: str, size: Size) -> tuple[str, tuple[tuple[str
     normal, last = drawn.shape == "normal", (("f64", drawn.low), ("f64", drawn.high))
     if drawn.outlier is not None:
         return "outlier", (*last, ("f64", drawn.outlier), ("u64", int(normal)))
-    return {"uniform": "real"}.get(drawn.shape, drawn.shape), last
+    return "rising" if drawn.rising else {"uniform": "real"}.get(drawn.shape, drawn.shape), last
 
 
 def _bounds(exercise: Exercise, size: Size, kind: str) -> tuple[float, float]:
