@@ -23,3 +23,16 @@ def softmax(inputs: Inputs, numbers: Numbers) -> Outputs:
     cols = int(numbers["cols"])
     y, dy = (inputs[name].astype(np.float64).reshape(-1, cols) for name in ("y", "dy"))
     return {"dx": (y * (dy - (y * dy).sum(axis=1, keepdims=True))).ravel()}
+
+
+def layer_norm(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``dx``, ``dgamma`` and ``dbeta`` of layer norm from ``x``, ``dy``, ``gamma``, ``mean`` and ``rstd``.
+
+    With ``n = (x - mean) · rstd`` and ``g = dy · gamma``: ``dx = rstd · (g - mean of g - n · mean of g · n)``.
+    """
+    cols = int(numbers["cols"])
+    x, dy = (inputs[name].astype(np.float64).reshape(-1, cols) for name in ("x", "dy"))
+    mean, rstd = (inputs[name].astype(np.float64)[:, None] for name in ("mean", "rstd"))
+    n, g = (x - mean) * rstd, dy * inputs["gamma"].astype(np.float64)
+    dx = rstd * (g - g.mean(axis=1, keepdims=True) - n * (g * n).mean(axis=1, keepdims=True))
+    return {"dx": dx.ravel(), "dgamma": (dy * n).sum(axis=0), "dbeta": dy.sum(axis=0)}

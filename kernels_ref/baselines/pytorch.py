@@ -577,6 +577,40 @@ def softmax_backward_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     return _compiled(lambda y, dy: y * (dy - (y * dy).sum(1, keepdim=True)), y.view(-1, cols), dy.view(-1, cols))
 
 
+def layer_norm_backward(arrays: Arrays, numbers: Numbers) -> Run:
+    """PyTorch's operator for the backward pass of layer norm, with all three gradients."""
+    import torch
+
+    x, dy, gamma, mean, rstd = _layer_norm_backward(arrays, numbers)
+    cols = int(numbers["cols"])
+    # It asks for beta only to see its type.
+    return _eager(
+        lambda *operands: torch.ops.aten.native_layer_norm_backward(*operands, gamma, gamma, [True, True, True]),
+        dy,
+        x,
+        (cols,),
+        mean,
+        rstd,
+    )
+
+
+def layer_norm_backward_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """The formulas by ``torch.compile``: means along rows, sums down columns."""
+
+    def gradients(x: Any, dy: Any, gamma: Any, mean: Any, rstd: Any) -> tuple[Any, Any, Any]:
+        n, g = (x - mean) * rstd, dy * gamma
+        dx = rstd * (g - g.mean(1, keepdim=True) - n * (g * n).mean(1, keepdim=True))
+        return dx, (dy * n).sum(0), dy.sum(0)
+
+    return _compiled(gradients, *_layer_norm_backward(arrays, numbers))
+
+
+def _layer_norm_backward(arrays: Arrays, numbers: Numbers) -> list[Any]:
+    x, dy, gamma, mean, rstd = _tensors(arrays, "x", "dy", "gamma", "mean", "rstd")
+    cols = int(numbers["cols"])
+    return [x.view(-1, cols), dy.view(-1, cols), gamma, mean.view(-1, 1), rstd.view(-1, 1)]
+
+
 def group_norm_nhwc(arrays: Arrays, numbers: Numbers) -> Run:
     """``torch.nn.functional.group_norm`` of a tensor with channels last."""
     function, tensors = _group_norm_nhwc(arrays, numbers)

@@ -474,6 +474,20 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_softmax_backward", ("y", "dy", "dx", "cols", *_BOUNDS), grid="rows"),),
         explain=Step("explain_softmax_backward", ("y", "dy", "cols", *_FOUND), grid="1"),
     ),
+    "backward:layer_norm": Check(
+        sources=("judge.cuh", "check_layer_norm_backward.cu"),
+        steps=(
+            Step("check_rows", ("x", "dy", "gamma", "mean", "rstd", "dx", "cols", *_BOUNDS), grid="rows"),
+            Step(
+                "check_columns",
+                ("x", "dy", "mean", "rstd", "dgamma", "dbeta", "rows", "cols", *_BOUNDS),
+                grid="cdiv(cols, 32)",
+            ),
+        ),
+        explain=Step(
+            "explain_layer_norm_backward", ("x", "dy", "gamma", "mean", "rstd", "rows", "cols", *_FOUND), grid="1"
+        ),
+    ),
     "norms:layer_norm": Check(
         sources=("judge.cuh", "check_row_norms.cu"),
         steps=(Step("check_layer_norm", ("x", "gamma", "beta", "y", "eps", "cols", *_BOUNDS), grid="rows"),),
