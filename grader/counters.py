@@ -42,7 +42,7 @@ KERNEL_COUNTERS: Mapping[str, KernelCounter] = {
             "threads", "wmma_instructions", "global_requests", "sectors", "shared_requests", "shared_bytes",
             "wavefronts", "excess_wavefronts", "shared_load_excess_wavefronts", "overlapped_instructions",
             "fetching_instructions", "chained_instructions", "special_function_instructions", "f64_instructions",
-            "slow_divisions", "integer_instructions", "local_bytes",
+            "slow_divisions", "integer_instructions", "local_bytes", "constant_excess_wavefronts",
             *(f"global_{kind}_{what}" for kind in _ACCESSES for what in ("requests", "bytes", "sectors")),
             *(f"shared_{kind}_{what}" for kind in _ACCESSES for what in ("requests", "bytes", "wavefronts")),
             *(f"async_copy_{what}" for what in ("requests", "bytes", "wavefronts")),
@@ -77,6 +77,7 @@ HEADINGS: Mapping[str, str] = {
 OF_INSTRUCTIONS = frozenset(
     (
         "bytes_per_lane", "sector_efficiency", "sectors", "wmma_instructions", "shared_bytes", "wavefronts",
+        "constant_excess_wavefronts",
         *(name for name in KERNEL_COUNTERS if name.startswith(("global_", "shared_", "async_copy_"))),
     )
 ) - {"shared_memory_bytes"}  # fmt: skip

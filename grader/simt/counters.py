@@ -110,6 +110,8 @@ def _add_site(raw: dict[str, int], site: Site, row: Mapping[str, int]) -> None:
     raw["fetching_instructions"] += row["fetching"]
     raw["_grouped"] += row["grouped"]
     raw["local_bytes"] += row["local_bytes"]
+    if site.space == "const":
+        raw["constant_excess_wavefronts"] += row["wavefronts"] - row["ideal_wavefronts"]
     if not _is_counted(site):
         return
     space = site.space if site.space != "generic" else ("shared" if row["wavefronts"] else "global")

@@ -46,13 +46,15 @@ class RequestShape:
     used: int = 0
     bypass: bool = False  # an asynchronous copy that bypasses L1
     late: bool = False  # a volatile or relaxed store: other threads may see it later
+    constant: bool = False  # a load from constant memory, which is part of global memory here
 
     @property
     def name(self) -> str:
         """The function's name, which has no text from the PTX."""
         strong, atomic = "_strong" * self.strong, f"_{self.atomic[0]}" if self.atomic else ""
         bypass, late = "_bypass" * self.bypass, "_late" * self.late
-        return f"{self.kind}_{self.space}_{self.bits}x{self.count}_{self.used:x}{strong}{atomic}{bypass}{late}"
+        space = "const" if self.constant else self.space
+        return f"{self.kind}_{space}_{self.bits}x{self.count}_{self.used:x}{strong}{atomic}{bypass}{late}"
 
 
 class MemoryCode:
@@ -296,7 +298,7 @@ class _Request:
             report=findings.report_function(self.f.module),
             host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4),
             copies=self.code.copies, partial=self.shape.kind == "part", used=self.shape.used,
-            bypass=self.shape.bypass,
+            bypass=self.shape.bypass, constant=self.shape.constant,
         )  # fmt: skip
 
     def _host(self, allocation: Value) -> Value:

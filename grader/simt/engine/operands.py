@@ -231,7 +231,9 @@ class OperandEmitter(Emitter):
         orders = shape.strong and space != "shared"
         site = sites.request(self.op, space, shape.kind, shape.bits * shape.count // 8, orders_blocks=orders)
         line = sites.line_index(site)
-        fn = self.g.memory.request(replace(shape, space="global") if space in ("const", "param") else shape)
+        if space in ("const", "param"):
+            shape = replace(shape, space="global", constant=space == "const")
+        fn = self.g.memory.request(shape)
         f.call(fn, self.warp, self.worker, address, mask, f.const(I32, site), f.const(I32, line), out)
 
     def drop_if_changed(self, place: Value, size: int) -> None:

@@ -48,6 +48,7 @@ class ObservedAccess:
     copies: bool = False  # whether asynchronous copies may be in flight
     partial: bool = False  # an asynchronous copy's source, of which the slot says how many bytes each lane reads
     bypass: bool = False  # an asynchronous copy that bypasses L1
+    constant: bool = False  # a load from constant memory; its space is global
     used: int = -1  # a bit for each element whose value is used
 
     @property

@@ -1,5 +1,8 @@
 """Coalescing: the 32-byte sectors that each global request touches. The only module that knows what a sector is.
 
+Also the wavefronts of loads from constant memory: one for each distinct address, because the constant cache gives one
+address to any number of lanes at a time.
+
 A request touches the distinct sectors of its active lanes; no lane's access spans two sectors, because it is aligned to
 its width. Source: 233 patterns measured on an H200, all with exactly this number of sectors
 (docs/results/nsight-patterns.md).
@@ -28,7 +31,7 @@ PIECE_BITS = 16
 
 
 class Coalescing(Observer):
-    """Counts sectors and requested bytes at each global request, and the bytes of local ones."""
+    """Counts sectors and bytes of each global request, bytes of local ones, and wavefronts of constant ones."""
 
     def before(self, access: ObservedAccess) -> None:
         if access.space == "local":
@@ -36,6 +39,10 @@ class Coalescing(Observer):
         if access.space != "global":
             return
         f = access.f
+        if access.constant:
+            access.add("wavefronts", f.call(_distinct(f.module), access.address, access.mask))
+            access.add("ideal_wavefronts", 1)
+            return
         asked = access.count_request()
         sectors = f.call(_distinct(f.module), _fetched(access), access.mask)
         access.add("sectors", sectors)
