@@ -65,3 +65,9 @@ def occurrences() -> Words:
     mixed = np.arange(ENTRIES_PER_SEARCH, dtype=np.uint32) * np.uint32(0x9E3779B1)
     mixed = (mixed ^ (mixed >> np.uint32(15))) * np.uint32(0x85EBCA77)
     return np.bincount(mixed >> np.uint32(20), minlength=NUMBERS).astype(np.uint32)
+
+
+def corrected(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out[i] = Σ curve[t] · x[i]^t + offset[sensor[i]]``; ``curve`` is (8,), ``offset`` (256,), the others (n,)."""
+    x, curve, offset = (inputs[name].astype(np.float64) for name in ("x", "curve", "offset"))
+    return {"out": np.polynomial.polynomial.polyval(x, curve) + offset[inputs["sensor"]]}
