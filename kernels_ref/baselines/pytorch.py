@@ -369,6 +369,30 @@ def _largest(arrays: Arrays, numbers: Numbers, timed: Callable[..., Run]) -> Run
     return timed(lambda x: torch.topk(x, 8, dim=1), x.view(-1, int(numbers["cols"])))
 
 
+def spmv_csr(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.sparse_csr_tensor`` times a vector; it allocates its result."""
+    import torch
+
+    offsets, columns, values, x = _tensors(arrays, "offsets", "columns", "values", "x")
+    shape = int(numbers["rows"]), int(numbers["cols"])
+    matrix = torch.sparse_csr_tensor(offsets, columns, values, size=shape)
+    return _queued(lambda: matrix @ x)
+
+
+def spmv_csr_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """Products, and ``index_add`` by a row number of each, made before, by ``torch.compile``."""
+    import torch
+
+    offsets, columns, values, x = _tensors(arrays, "offsets", "columns", "values", "x")
+    count = int(numbers["rows"])
+    rows = torch.repeat_interleave(torch.arange(count, device=x.device, dtype=torch.int32), offsets.diff().long())
+
+    def product(columns: Any, values: Any, rows: Any, x: Any) -> Any:
+        return x.new_zeros(count).index_add(0, rows, values * x[columns])
+
+    return _compiled(product, columns, values, rows, x)
+
+
 def w4a16_gemv(arrays: Arrays, numbers: Numbers) -> Run:
     """PyTorch's product with 4-bit weights (tinygemm): x in bfloat16, weights in its own order, packed before."""
     import torch

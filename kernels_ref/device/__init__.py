@@ -355,6 +355,11 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_largest", ("x", "values", "places", "rows", "cols", *_BOUNDS), grid="rows"),),
         explain=Step("explain_largest", ("x", "rows", "cols", *_FOUND), grid="1"),
     ),
+    "sparse:spmv_csr": Check(
+        sources=("judge.cuh", "check_spmv_csr.cu"),
+        steps=(Step("check_sparse", ("offsets", "columns", "values", "x", "y", *_BOUNDS), grid="rows"),),
+        explain=Step("explain_sparse", ("offsets", "columns", "values", "x", *_FOUND), grid="1"),
+    ),
     "layout:transpose": Check(
         sources=("judge.cuh", "check_transpose.cu"),
         steps=(
