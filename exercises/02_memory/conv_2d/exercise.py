@@ -17,7 +17,8 @@ EXERCISE = Exercise(
         Array("out", "float32", "rows*cols", role="out"),
     ),
     oracle="stencil:weighted_image",
-    # Smaller than the window in both directions, widths with every remainder of 4, around 32 x 128; more rows than the solution's blocks have.
+    # Smaller than the window in both directions, widths with every remainder of 4, around 32 x 128; more rows than the
+    # solution's blocks have.
     small=tuple(
         {"rows": rows, "cols": cols}
         for rows, cols in (
@@ -46,7 +47,8 @@ EXERCISE = Exercise(
         "one after another the solution had 0.59",
     ),
     technique=(
-        # 4 bytes, and the halo: 4.4 with strips, 5.0 with tiles of 32 x 128, 5.6 of 32 x 32, 8.3 of 8 x 32. Without a tile 196.
+        # 4 bytes, and the halo: 4.4 with strips, 5.0 with tiles of 32 x 128, 5.6 of 32 x 32, 8.3 of 8 x 32. Without a tile
+        # 196.
         Expect(
             "global_load_bytes",
             at_most=9.0,

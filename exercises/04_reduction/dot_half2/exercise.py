@@ -1,7 +1,7 @@
 from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
 
-# The sum of n products stays near 200·√n: 3 300 000 for 2^28 of them, below 2^24, so that floats add them exactly in any
-# order.
+# The sum of n products stays near 200·√n: 3 300 000 for 2^28 of them, below 2^24, so that floats add them exactly in
+# any order.
 FIVE_BITS = Values(exact_low=-24, exact_high=24)
 ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
 

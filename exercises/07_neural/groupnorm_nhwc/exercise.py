@@ -61,8 +61,8 @@ EXERCISE = Exercise(
         fraction=0.58,
         reach=0.63,
         ceiling="copy_f32x4",
-        note="one read from memory, one from the L2. On an H200 the measuring blocks alone take 55 us, the normalising ones "
-        "alone 106, both together 122; the ceiling takes 79. A kernel that keeps x on the chip took 140",
+        note="one read from memory, one from the L2. On an H200 the measuring blocks alone take 55 us, the normalising "
+        "ones alone 106, both together 122; the ceiling takes 79. A kernel that keeps x on the chip took 140",
     ),
     technique=(
         # x twice, and what a block needs of gamma, beta and the sums. A third read is 12 bytes for each element.
