@@ -39,8 +39,8 @@ EXERCISE = Exercise(
         fraction=0.84,
         reach=0.88,
         ceiling="copy_f32x1",
-        note="a copy of floats moves the same bytes a thread. torch.compile, with wide loads, takes 0.62 of the time: that is "
-        "the lesson of elementwise_pack",
+        note="a copy of floats moves the same bytes a thread. torch.compile, with wide loads, takes 0.62 of the time: "
+        "that is the lesson of elementwise_pack",
     ),
     technique=(
         # 32 pixels of 4 bytes are 4 full sectors, and so are 32 floats. Three loads of single bytes make it 0.44.

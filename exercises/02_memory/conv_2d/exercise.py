@@ -47,8 +47,8 @@ EXERCISE = Exercise(
         "one after another the solution had 0.59",
     ),
     technique=(
-        # 4 bytes, and the halo: 4.4 with strips, 5.0 with tiles of 32 x 128, 5.6 of 32 x 32, 8.3 of 8 x 32. Without a tile
-        # 196.
+        # 4 bytes, and the halo: 4.4 with strips, 5.0 with tiles of 32 x 128, 5.6 of 32 x 32, 8.3 of 8 x 32.
+        # Without a tile 196.
         Expect(
             "global_load_bytes",
             at_most=9.0,
