@@ -18,4 +18,5 @@ def spmv_csr(arrays: Arrays, numbers: Numbers) -> Run:
 
     parts = tuple(arrays[name] for name in ("values", "columns", "offsets"))
     matrix = csr_matrix(parts, shape=(int(numbers["rows"]), int(numbers["cols"])))
+    matrix.has_canonical_format = True  # cuSPARSE does not need it; CuPy would refuse columns that are not sorted
     return partial(cusparse.spmv, matrix, arrays["x"])

@@ -1,4 +1,4 @@
-// expect: technique
+// expect: sim=technique
 // A kernel for the rows, and one for the columns: x and dy are read twice.
 
 #define PACKS 2
