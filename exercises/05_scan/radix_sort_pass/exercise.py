@@ -35,8 +35,8 @@ EXERCISE = Exercise(
         fraction=0.50,
         ceiling="copy_f32x4",
         note="20 bytes are moved for each key where the task needs 16: 0.68 of peak if all were as fast as a copy. "
-        "On an H200 the counts take 72 us and the scan of them 17; putting keys in order takes 341, a copy of its bytes "
-        "252",
+        "On an H200 the counts take 72 us and the scan of them 17; putting keys in order takes 341, a copy of its "
+        "bytes 252",
     ),
     technique=(
         # The key to count it, key and value to move them: 12 B.
