@@ -42,12 +42,6 @@ Integers that rise, with span = exact_high - exact_low and, in float64, rounded 
     least = max(low, place(i) - width),  most = min(high, place(i + 1) + width)
     least + ((uint64(x) * (most - least + 1)) >> 32);  low where i is 0 and width 0
 
-Values that rise, with span = exact_high - exact_low and, in float64, rounded to nearest,
-
-    place(i) = low + floor(span * c(min(i, count - 1) / (count - 1)))   with c(u) = u, or ``skew`` times its square root
-    least = max(low, place(i) - width),  most = min(high, place(i + 1) + width)
-    least + ((uint64(x) * (most - least + 1)) >> 32);  low where i is 0 and width 0
-
 A permutation of 0 … count - 1 is a Feistel network of four rounds on numbers of 2b bits, the least b >= 1 with
 count <= 4**b, repeated until the number is below count (at most 4 times on average):
 

@@ -374,12 +374,18 @@ def test_with_a_width_of_all_numbers_rising_values_are_as_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "skew", "width"), [("int64", 1, 0), ("int32", -1, 0), ("int32", 65, 0), ("int32", 1, -1)]
+    "array",
+    [
+        Array("offsets", "int64", "n", values=Values(rising=True, skew=1)),
+        Array("offsets", "int32", "n", values=Values(rising=True, skew=-1)),
+        Array("offsets", "int32", "n", values=Values(rising=True, skew=65)),
+        Array("offsets", "int32", "n", values=Values(rising=True, skew=1, width=-1)),
+    ],
+    ids=("int64", "skew below 0", "skew above 64", "width below 0"),
 )
-def test_rising_values_that_are_impossible_are_a_mistake_of_the_exercise(dtype: str, skew: int, width: int) -> None:
-    values = Values(rising=True, skew=skew, width=width)
+def test_rising_values_that_are_impossible_are_a_mistake_of_the_exercise(array: Array) -> None:
     with pytest.raises(UsageError, match="integers that rise are int32"):
-        make_array(Array("offsets", dtype, "n", values=values), 10, 7, "exact")  # type: ignore[arg-type]  # dtypes of the list
+        make_array(array, 10, 7, "exact")
 
 
 def test_every_order_of_three_numbers_occurs() -> None:

@@ -132,6 +132,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) scan_digits(u32* coun
         totals[blockIdx.x] = carry;
 }
 
+// Three blocks on a multiprocessor: the compiler may use at most 80 registers a thread.
 extern "C" __global__ void __launch_bounds__(THREADS, 3) scatter(const u32* keys, const u32* values, const u32* counts,
                                                               const u32* totals, u32* out_keys, u32* out_values, int n,
                                                               int shift)

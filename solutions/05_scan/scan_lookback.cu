@@ -68,8 +68,7 @@ __device__ float look_back(int tile, unsigned int launch)
     float sum = 0.0f;
 
     // Lane 0 looks at the nearest tile, lane 31 at the farthest of the 32. Before tile 0 there is a prefix, 0.
-    // A pause, because some of the tiles before are still loading. Measured on an H200: 156 us with it, 180 us without,
-    // 180 us and more with pauses of 6 us.
+    // A pause, because some of the tiles before are still loading. Measured on an H200: 156 us with it, 180 us without.
     __nanosleep(4000);
     bool found = false;
     for (int nearest = tile - 1; !found; nearest -= 32) {

@@ -74,12 +74,12 @@ groupnorm_nhwc(const float4* x, const float4* gamma, const float4* beta, float4*
         __syncthreads();  // nobody goes on before thread 0 has seen all slices
 
         double share = 1.0 / ((double)pixels * width);
-        float2 groups_of[4];
+        float2 of_group[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            groups_of[i] = finish(sums, (4 * quad + i) / width, share, eps);
-        float4 mean = {groups_of[0].x, groups_of[1].x, groups_of[2].x, groups_of[3].x};
-        float4 scale = gamma[quad] * float4{groups_of[0].y, groups_of[1].y, groups_of[2].y, groups_of[3].y};
+            of_group[i] = finish(sums, (4 * quad + i) / width, share, eps);
+        float4 mean = {of_group[0].x, of_group[1].x, of_group[2].x, of_group[3].x};
+        float4 scale = gamma[quad] * float4{of_group[0].y, of_group[1].y, of_group[2].y, of_group[3].y};
         float4 shift = beta[quad];
 
         // Pixel by pixel, as they arrive. Each thread reads only what it has copied itself: no barrier.

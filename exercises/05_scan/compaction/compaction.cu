@@ -55,6 +55,7 @@ __device__ unsigned int look_back(int tile, unsigned int launch)
     return sum;
 }
 
+// Seven blocks on a multiprocessor: the compiler may use at most 32 registers a thread.
 extern "C" __global__ void __launch_bounds__(THREADS, 7)
 compaction(const float* x, float* out, int* count, int n)
 {
