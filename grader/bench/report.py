@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from grader.frozen import dataclass
@@ -37,6 +37,7 @@ class BenchRow:
     """One solution. ``word`` is the result of `fast`; a row with a ``problem`` has no figures.
 
     ``reach`` is the fraction of ``of`` (peak or ceiling) that the solution must reach; 0 if there is no requirement.
+    ``date`` is an ISO date, if it is not the report's.
     """
 
     exercise: str
@@ -48,6 +49,7 @@ class BenchRow:
     reach: float = 0.0
     libraries: tuple[LibraryTime, ...] = ()
     problem: str = ""
+    date: str = ""
 
     @property
     def fraction(self) -> float | None:
@@ -93,6 +95,19 @@ class CeilingRow:
     unit: str
     rate: float
     fraction: float | None
+
+
+def with_older_rows(report: BenchReport, older: BenchReport, names: Sequence[str]) -> BenchReport:
+    """The report with the rows of ``older`` for exercises that it has not measured, in the order of ``names``.
+
+    Both are of one GPU model and the same versions. Rows of exercises that ``names`` does not have are left out.
+    """
+    measured = {row.exercise for row in report.rows}
+    kept = [
+        replace(row, date=row.date if row.date else older.date) for row in older.rows if row.exercise not in measured
+    ]
+    rows = [row for name in names for row in (*kept, *report.rows) if row.exercise == name]
+    return replace(report, rows=tuple(replace(row, date="" if row.date == report.date else row.date) for row in rows))
 
 
 def to_json(report: BenchReport) -> str:
@@ -144,11 +159,22 @@ def to_markdown(report: BenchReport) -> str:
         "the peak or of the ceiling (c). Exercises with a host file are timed by the clock, from fresh inputs to "
         "complete outputs in the host's memory.",
         "",
+        *_other_dates(report.rows),
         *table(_COLUMNS, map(_cells, report.rows)),
         "",
         *_libraries(report.rows),
     ]
     return "\n".join(heading)
+
+
+def _other_dates(rows: Sequence[BenchRow]) -> list[str]:
+    """A paragraph for each day, other than the report's, on which rows of it were measured."""
+    dates = sorted({row.date for row in rows if row.date}, reverse=True)
+    return [
+        line
+        for date in dates
+        for line in (f"Measured on {date}: {', '.join(dict.fromkeys(r.exercise for r in rows if r.date == date))}.", "")
+    ]
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -9,7 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.bench.report import to_json, to_markdown
+from grader.bench.report import report_from_json, to_json, to_markdown, with_older_rows
 from grader.cli.course import find, load
 from grader.cli.grading import file_for
 from grader.dev.slices import LEFT
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from grader.bench.report import BenchReport, BenchRow
     from grader.catalog.courses import CourseExercise
     from grader.catalog.exercises import Catalog
+    from grader.gpus.detect import Gpu
 
 # --------------------------------------------------------------------------------------------------------------- bench
 
@@ -36,15 +37,18 @@ def run_bench(
 ) -> int:
     """Time the solutions of the named exercises (default: all). Exit 1 if one does not pass its line.
 
-    With ``minutes`` it times a slice of them: exit 3, and no file, while exercises are left.
+    With ``minutes`` it times a slice of them: exit 3, and no file, while exercises are left. Rows of other exercises
+    stay in ``output``.
     """
     from grader.backends.gpu import GpuBackend
     from grader.bench.solutions import bench
 
     catalog = load(courses)
     exercises = [find(catalog, name) for name in names] or list(catalog.exercises)
+    backend = GpuBackend(device)
+    older = _older_rows(output, backend.gpu) if names and output else None
     report = bench(
-        exercises, GpuBackend(device), secrets.randbits(53), lambda name: print_line(name, to_stderr=True),
+        exercises, backend, secrets.randbits(53), lambda name: print_line(name, to_stderr=True),
         limit_s=None if minutes is None else 60 * minutes,
     )  # fmt: skip
     print_table(bench_table(report))
@@ -52,9 +56,31 @@ def run_bench(
         print_line(f"\n{report.left} exercises are left: run the same command again to continue")
         return LEFT
     if output is not None:
+        if older is not None:
+            report = with_older_rows(report, older, [entry.name for entry in catalog.exercises])
         write_file(output, to_markdown(report))
         write_file(output.with_suffix(".json"), to_json(report))
     return 0 if all(row.good for row in report.rows) else 1
+
+
+def _older_rows(output: Path, gpu: Gpu) -> BenchReport | None:
+    """The report that ``output`` holds; None if there is none.
+
+    Raises UsageError if its figures cannot stand beside new ones.
+    """
+    from grader.bench.solutions import versions
+
+    path = output.with_suffix(".json")
+    if not path.exists():
+        return None
+    hint = "`--output` keeps the figures of other exercises: name a new file"
+    try:
+        older = report_from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} has no figures of `grade bench`", code="cannot_read", hint=hint) from error
+    if (older.gpu.name, older.versions) != (gpu.name, versions(gpu)):
+        raise UsageError(f"the figures in {path} are of another GPU, or other versions", code="other_gpu", hint=hint)
+    return older
 
 
 def bench_table(report: BenchReport) -> Table:

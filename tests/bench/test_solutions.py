@@ -15,7 +15,15 @@ from grader.backends.gpu import GpuBackend
 from grader.backends.gpu.faults import size_in_words
 from grader.backends.gpu.libraries import SAMPLES, time_host_library, time_library
 from grader.bench import solutions as module
-from grader.bench.report import BenchReport, BenchRow, LibraryTime, to_json, to_markdown
+from grader.bench.report import (
+    BenchReport,
+    BenchRow,
+    LibraryTime,
+    report_from_json,
+    to_json,
+    to_markdown,
+    with_older_rows,
+)
 from grader.bench.solutions import bench
 from grader.catalog.exercises import load_catalog
 from grader.cli import main
@@ -265,6 +273,19 @@ def test_the_document_holds_every_row_and_no_number_that_json_lacks():
     assert document["rows"][0]["reach"] is None
 
 
+def report_of(date: str, *names: str, versions=(("driver", "580"),)) -> BenchReport:
+    return BenchReport(GPU, versions, date, tuple(BenchRow(name, "n = 1") for name in names))
+
+
+def test_rows_of_exercises_that_were_not_measured_again_stay_with_their_date():
+    older = with_older_rows(report_of("2026-01-02", "b", "gone"), report_of("2026-01-01", "a", "b"), "ab")
+    newer = with_older_rows(report_of("2026-01-03", "c"), older, "abc")
+    assert [(row.exercise, row.date) for row in newer.rows] == [("a", "2026-01-01"), ("b", "2026-01-02"), ("c", "")]
+    text = to_markdown(newer)
+    assert "Measured on 2026-01-02: b.\n\nMeasured on 2026-01-01: a.\n" in text
+    assert report_from_json(to_json(newer)) == newer
+
+
 # -------------------------------------------------------------------------------------------------------------- slices
 
 
@@ -311,6 +332,24 @@ def test_a_slice_writes_no_file_until_nothing_is_left(minutes, tmp_path, capsys)
     assert not (tmp_path / "h200.md").exists()
     assert main(command) == 0
     assert "reduce_v3" in (tmp_path / "h200.md").read_text()
+
+
+def test_named_exercises_are_measured_anew_and_the_others_rows_stay(minutes, tmp_path, monkeypatch, capsys):
+    output = ["--output", str(tmp_path / "h200.md")]
+    main(["bench", "vector_add", "reduce_v3", *output])
+    assert main(["bench", "reduce_v3", *output]) == 0
+    assert minutes == ["vector_add", "reduce_v3", "reduce_v3"]
+    assert [row["exercise"] for row in json.loads((tmp_path / "h200.json").read_text())["rows"]] == [
+        "vector_add",
+        "reduce_v3",
+    ]
+    monkeypatch.setattr(module, "versions", lambda gpu: (("driver", "581"),))
+    assert main(["bench", "reduce_v3", *output]) == 2
+    assert "are of another GPU, or other versions" in capsys.readouterr().err
+    (tmp_path / "h200.json").write_text("{}")
+    assert main(["bench", "reduce_v3", *output]) == 2
+    assert "has no figures of `grade bench`" in capsys.readouterr().err
+    assert len(minutes) == 3
 
 
 def test_libraries_run_without_the_sandbox_which_forbids_compilers_and_sockets():
