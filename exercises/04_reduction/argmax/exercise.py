@@ -1,9 +1,9 @@
 from grader import Array, Exercise, Expect, Target, Values, Work
 
 ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
-# One element in 64 is the largest; all are; and none is above 0.
+# One element in 64 is the largest; all are, zeros of both signs; and none is above 0.
 SEVERAL = Values(low=-2.0, high=-1.0, outlier=5.0)
-EQUAL = Values(low=-3.0, high=-3.0)
+EQUAL = Values(low=-1e-46, high=1e-46)
 NEGATIVE = Values(low=-9.0, high=-1.0)
 
 EXERCISE = Exercise(
