@@ -19,6 +19,7 @@ EXERCISE = Exercise(
         {"n": 2049, "spread": 256},
         {"n": 5000, "spread": 2},
         {"n": 36001, "spread": 1},
+        {"n": 129_029, "spread": 1},  # the first of the solution's blocks has 65536 equal keys
     ),
     secret={"n": (1, 9000, 1), "spread": (1, 256, 1)},
     simulated={"n": 1 << 18, "spread": 256},
