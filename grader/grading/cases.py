@@ -161,8 +161,8 @@ def case_of_many_blocks(
     """A case with more blocks than a block has threads, if that is so at the timed size but not at the simulated one.
 
     For kernels that combine the blocks' results, in the last block or in a further launch: a kernel that takes one
-    result per thread misses those of the other blocks. In a further launch a block may go over them in rounds, each with
-    what the one before has left: there are more than two rounds, where they are not too much work.
+    result per thread misses those of the other blocks. In a further launch a block may go over them in rounds, each on
+    top of the one before: there are more than two rounds, where they are not too much work.
     """
     if exercise.host or exercise.timed is None or len(exercise.timed) > 1:
         return ()

@@ -445,6 +445,12 @@ races.two_indices_that_meet
     → `x[t]` in line 4 and `x[t + 64]` in line 5 are one element for two blocks: if each block is to have its
       own, look at where a block begins, and at both indices
 
+races.fence_of_the_block
+    race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
+    blocks
+    → the __threadfence_block() in line 5 orders for the threads of its own block: what another block is to see
+      takes a __threadfence()
+
 races.one_block_should_store
     race on x[3]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
     different blocks
@@ -475,6 +481,12 @@ races.one_array_for_two_parameters
     race on src or dst[3] (array x): written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at
     k.cu:6, in different blocks of one launch
     → the kernel's src and dst are the same memory here: pass two arrays that take turns
+
+races.atomic_of_the_block
+    race on x[3]: updated atomically by thread 0 of block 1 at k.cu:4, updated atomically by thread 0 of block 0
+    at k.cu:4: this atomic is one step for the threads of its own block only
+    → leave out the `_block` in the function's name (in PTX it is `.cta`): without it an atomic is one step for
+      all blocks
 
 races.grid_sync_between_blocks
     race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different

@@ -346,6 +346,16 @@ def two_indices_that_meet(found: Finding, seen: Seen) -> str:
     return f"{meet}: if each block is to have its own, look at where a block begins, and at both indices"
 
 
+@rule("missing_fence", "order_dependent", seen=kernel("src[0] = 1;", "__threadfence_block();"),
+      example=race("", *_OTHER_BLOCK, kind="missing_fence", space="global"))  # fmt: skip
+def fence_of_the_block(found: Finding, seen: Seen) -> str:
+    lines = seen.source.calls("__threadfence_block")
+    if not lines:
+        return ""
+    own = f"the __threadfence_block() in line {lines[0]} orders for the threads of its own block"
+    return f"{own}: what another block is to see takes a __threadfence()"
+
+
 @rule("missing_fence", example=race("", access("write", 0, 4, block=1), access("write", 0, 4), kind="missing_fence",
       space="global"))  # fmt: skip
 def one_block_should_store(found: Finding, seen: Seen) -> str:
@@ -463,8 +473,13 @@ _GRID_SYNC, _COOPERATIVE = {"grid_sync": "grid.sync()"}, {"cooperative": True}
 _IN_ANOTHER_ORDER = {"kind": "race", "accesses": (("write", 4), ("read", 6))}
 _SAME_LINE = (access("write", 49, 4), access("read", 5, 4))
 
+_OF_BLOCK = (access("atomic", 0, 4, block=1), access("atomic", 0, 4))
+
 table(
     "races",
+    ("atomic_of_the_block", "race", "scope_of_the_block", race("scope_of_the_block", *_OF_BLOCK, space="global"),
+     "leave out the `_block` in the function's name (in PTX it is `.cta`): without it an atomic is one step for all "
+     "blocks"),
     ("grid_sync_between_blocks", "race", "between_blocks",
      race("between_blocks", *_OTHER_BLOCK, space="global", facts=_GRID_SYNC),
      "put a grid.sync() between the two accesses: it orders all blocks, __syncthreads() only its own",

@@ -90,7 +90,7 @@ def ld(e: BlockEmitter, m: Match, i: Instruction) -> None:
     if values is None:
         ordered = "volatile" if m.volatile else m.ORDER
         used = -1 if m.ORDER else e.used(targets)
-        values = e.load_memory(m.space, e.address_of(source), bits, count, ordered=ordered, used=used)
+        values = e.load_memory(m.space, e.address_of(source), bits, count, ordered=ordered, used=used, scope=m.SCOPE)
     if m.ORDER == "acquire":
         e.acquire(m.SCOPE)
     for item, value in zip(targets, values, strict=True):
@@ -112,7 +112,7 @@ def st(e: BlockEmitter, m: Match, i: Instruction) -> None:
         same = bits_of(value.type) == bits
         values.append(value.bitcast(INTEGERS[bits]) if same else value.resize(INTEGERS[bits]))
     ordered = "volatile" if m.volatile else m.ORDER
-    e.store_memory(m.space, e.address_of(target), values, bits, ordered=ordered)
+    e.store_memory(m.space, e.address_of(target), values, bits, ordered=ordered, scope=m.SCOPE)
 
 
 @form("prefetch{.SPACE}.LEVEL a", raw=True, SPACE=SPACES, LEVEL=("L1", "L2", "L2::evict_last", "L2::evict_normal"))
