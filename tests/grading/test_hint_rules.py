@@ -445,6 +445,11 @@ races.two_indices_that_meet
     → `x[t]` in line 4 and `x[t + 64]` in line 5 are one element for two blocks: if each block is to have its
       own, look at where a block begins, and at both indices
 
+races.arrays_that_overlap
+    race on shared part[3]: written by thread 0 at k.cu:4, written by thread 64 at k.cu:5, no barrier between
+    → `low[t]` in line 4 and `high[t]` in line 5 are one element for two threads, so the two arrays overlap:
+      where does each begin, and how many elements has it?
+
 races.fence_of_the_block
     race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
     blocks

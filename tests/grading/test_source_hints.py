@@ -329,6 +329,14 @@ def test_an_index_that_is_the_same_in_two_blocks_is_no_matter_of_atomics(store: 
     assert ("atomic" in one.hint) == (rule == "one_element_of_all_blocks")
 
 
+def test_two_arrays_that_overlap_are_no_matter_of_barriers() -> None:
+    overlap = "float* low = part; float* high = part + 4;\nif (t < 40) {\nlow[t] = t;\nhigh[t] = t + 1;\n}"
+    rest = "\n__syncthreads();\nsrc[t] = low[t % 9];"
+    assert first(f"{overlap}{rest}").rule == "races.arrays_that_overlap"
+    again = overlap.replace("\nhigh", "\nfloat own = low[t];\nif (own < 9)\n    high")
+    assert first(f"{again}{rest}").rule != "races.arrays_that_overlap"
+
+
 def test_a_store_before_the_atomics_of_other_blocks_is_no_matter_of_fences() -> None:
     one = first("src[t] = 0;\n__syncthreads();\natomicAdd(&src[t], 1.0f);", GRID)
     assert (one.kind, one.rule) == ("missing_fence", "races.number_before_the_atomics")

@@ -313,6 +313,7 @@ def same_index_in_two_blocks(found: Finding, seen: Seen) -> str:
     return f"{same} for {first} and for {second}, and only one of them should store there: check {listed(parts)}"
 
 
+NEIGHBOURS = 2  # lines from a statement to the next one
 _TWO_STORES = (access("write", 0, 4, block=1), access("write", 0, 5))
 
 
@@ -344,6 +345,21 @@ def two_indices_that_meet(found: Finding, seen: Seen) -> str:
     (first, second), (one, other) = found.places, written
     meet = f"`{one}` in line {first.line} and `{other}` in line {second.line} are one element for two blocks"
     return f"{meet}: if each block is to have its own, look at where a block begins, and at both indices"
+
+
+@rule("race", example=race("within_block", access("write", 0, 4), access("write", 64, 5)), cause="within_block",
+      seen=kernel("low[t] = a;", "high[t] = b;"))  # fmt: skip
+def arrays_that_overlap(found: Finding, seen: Seen) -> str:
+    """Two statements, one after the other, store to the same element through two names."""
+    written = _stores(found, seen)
+    if not written or len({one.partition("[")[0] for one in written}) < 2:
+        return ""
+    first, second = (place.line or 0 for place in found.places)
+    stored = [seen.source.parts(line, line, "stored")[0] for line in (first, second)]
+    if abs(first - second) > NEIGHBOURS or stored[0].inside != stored[1].inside:
+        return ""  # where memory is used again later, under another name, a barrier may be missing
+    overlap = f"`{written[0]}` in line {first} and `{written[1]}` in line {second} are one element for two threads"
+    return f"{overlap}, so the two arrays overlap: where does each begin, and how many elements has it?"
 
 
 @rule("missing_fence", "order_dependent", seen=kernel("src[0] = 1;", "__threadfence_block();"),
