@@ -33,7 +33,7 @@ EXERCISE = Exercise(
         note="a prediction: 8 instructions and 2.5 wavefronts of shared memory for 32 keys, so memory is the limit",
     ),
     technique=(
-        # 4 if each key is an atomic; 256 sums of each of 540 blocks are 0.53 at this size, and nothing at the timed one.
+        # 4 if each key is an atomic; 256 sums of each of 540 blocks are 0.53 here, and nothing at the timed size.
         Expect(
             "global_atomic_bytes",
             at_most=0.7,
