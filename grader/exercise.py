@@ -88,7 +88,8 @@ class Array:
     # an expression, the length of a row: in the masked case every fourth row, from one of the first four, is -infinity
     # as a whole. The statement has to say what such a row gives
     masked_rows: str = ""
-    # whether a case has NaN, and +infinity, in one of 2048 elements each. The statement has to say what they give
+    # whether a case has NaN (of both signs), and +infinity, in one of 2048 elements each, and a further one has both
+    # infinities and no NaN; zeros of both signs are in both. The statement has to say what they give
     special: bool = False
     # an expression: how many of its elements the task moves, if not all of them: those of a pool of which a table names
     # a part. `Work.bytes` counts these

@@ -19,8 +19,11 @@ From a word to a value:
     exact, and every integer dtype:   low + ((uint64(x) * span) >> 32)   with span = exact_high - exact_low + 1 <= 2**32
     masked, of arrays that may be:    the real value where x is odd, -infinity where x is even; with ``masked_rows``
                                       also -infinity where (i / row + seed) % 4 is 0
-    special, of arrays that may be:   NaN where x % 2048 is 0, +infinity where it is 1, else the real value; of arrays
-                                      that may be masked, too, the masked one: a NaN may have only masked neighbours
+    special, of arrays that may be:   with x % 2048, NaN where it is 0, +infinity where it is 1, -0 where it is 2 or 3,
+                                      0 where it is 4 or 5, else the real value; of arrays that may be masked, too, the
+                                      masked one: a NaN may have only masked neighbours. A NaN has the sign of a number
+                                      below 0 where x / 2048 is odd
+    infinite, of the same arrays:     like special, with -infinity in place of NaN
     outlier, of values with one:      this number where x % 64 is 33, else the real value
     real, shape "uniform":            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
     real, shape "normal":             low + (high - low) / 1021 * t      with t = s + f * 2**-24, in [0, 1021)
@@ -73,7 +76,10 @@ if TYPE_CHECKING:
     _Mapping = Callable[[_U64, int], npt.NDArray[np.generic]]
 
 Unusual = Literal["unusual", "unusual_2", "unusual_3", "unusual_4"]
-Kind = Literal["exact", "real", Unusual, "masked", "special"]
+Kind = Literal["exact", "real", Unusual, "masked", "special", "infinite"]
+
+SPECIAL: tuple[Literal["special", "infinite"], ...] = ("special", "infinite")
+"""The kinds of an array that may have special elements. The second has no NaN, which may hide an infinity."""
 
 UNUSUAL: tuple[Unusual, ...] = ("unusual", "unusual_2", "unusual_3", "unusual_4")
 """The kinds of the further distributions of real values, in the order of `Array.unusual`."""
@@ -115,8 +121,8 @@ def values_of(array: Array, kind: str) -> Values:
 
 def infinite_kinds(exercise: Exercise) -> tuple[Kind, ...]:
     """The kinds of values with infinities that the exercise has."""
-    kinds: tuple[Literal["masked", "special"], ...] = ("masked", "special")
-    return tuple(kind for kind in kinds if any(getattr(array, kind) for array in exercise.inputs))
+    masked, special = (any(getattr(array, name) for array in exercise.inputs) for name in ("masked", "special"))
+    return (*(("masked",) if masked else ()), *(SPECIAL if special else ()))
 
 
 def make_array(
@@ -225,17 +231,22 @@ def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size, cou
     real = _real(array, drawn, count)
 
     def others(words: _U64, start: int) -> npt.NDArray[np.float64]:
-        if not array.masked or kind not in ("masked", "special"):
+        if not array.masked or kind not in ("masked", *SPECIAL):
             return real(words, start)
         row = _integer(array, array.masked_rows, size) if array.masked_rows else 0
         return np.where(_is_masked(words, start, row, seed), -np.inf, real(words, start))
 
-    if kind == "special" and array.special:
-        found = (np.nan, np.inf)
-        return lambda words, start: np.select(
-            [words % np.uint64(2048) == k for k in range(2)], found, others(words, start)
-        )
+    if kind in SPECIAL and array.special:
+        return lambda words, start: _with_special(words, others(words, start), without_nan=kind == "infinite")
     return others
+
+
+def _with_special(words: _U64, values: npt.NDArray[np.float64], *, without_nan: bool) -> npt.NDArray[np.float64]:
+    """``values`` with a few NaN, or -infinity, infinities, and zeros of both signs."""
+    lot = words % np.uint64(2048)
+    first = -np.inf if without_nan else np.where(words // np.uint64(2048) % np.uint64(2) == 1, -np.nan, np.nan)
+    found = [lot == 0, lot == 1, (lot == 2) | (lot == 3), (lot == 4) | (lot == 5)]
+    return np.select(found, [first, np.inf, -0.0, 0.0], values)
 
 
 def _rising(words: _U64, start: int, last: int, low: int, high: int, skew: int, width: int) -> npt.NDArray[np.int64]:

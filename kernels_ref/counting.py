@@ -33,7 +33,8 @@ def digit_pass(inputs: Inputs, numbers: Numbers) -> Outputs:
 def index_add(inputs: Inputs, numbers: Numbers) -> Outputs:
     """``out[r, :]``: the sum of those rows i of ``x``, (n, 64), whose ``index[i]`` is r."""
     out = np.zeros((int(numbers["rows"]), 64))
-    np.add.at(out, inputs["index"], inputs["x"].reshape(-1, 64).astype(np.float64))
+    with np.errstate(invalid="ignore"):  # infinity - infinity
+        np.add.at(out, inputs["index"], inputs["x"].reshape(-1, 64).astype(np.float64))
     return {"out": out.reshape(-1)}
 
 

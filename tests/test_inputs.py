@@ -158,14 +158,19 @@ def test_half_of_a_masked_array_is_infinity() -> None:
     assert np.array_equal(make_array(array, 4000, 3, "masked"), real)
 
 
-def test_a_few_elements_of_a_special_array_are_nan_and_infinity() -> None:
-    array = EXERCISE.arrays[0]
-    special, real = (make_array(replace(array, special=True), 40_000, 3, kind) for kind in ("special", "real"))
-    counts = (np.isnan(special).sum(), np.isposinf(special).sum())
-    assert all(5 <= count <= 45 for count in counts)
-    ordinary = np.isfinite(special)
-    assert ordinary.sum() == 40_000 - sum(counts)
+def test_a_few_elements_of_a_special_array_are_nan_infinity_and_zeros_of_both_signs() -> None:
+    array = replace(EXERCISE.arrays[0], special=True)
+    special, infinite, real = (make_array(array, 40_000, 3, kind) for kind in ("special", "infinite", "real"))
+    nan, zero = np.isnan(special), special == 0
+    below = np.signbit(special)
+    counts = (nan & below, nan & ~below, np.isposinf(special), zero & below, zero & ~below)
+    assert all(3 <= count.sum() <= 60 for count in counts)
+    assert np.isneginf(infinite).tolist() == nan.tolist()
+    assert np.array_equal(infinite[~nan], special[~nan])
+    ordinary = np.isfinite(special) & ~zero
+    assert ordinary.sum() == 40_000 - sum(count.sum() for count in counts)
     assert np.array_equal(special[ordinary], real[ordinary])
+    array = EXERCISE.arrays[0]
     assert np.array_equal(make_array(array, 4000, 3, "special"), make_array(array, 4000, 3, "real"))
 
 
@@ -263,7 +268,7 @@ def test_one_element_in_64_is_the_outlier_and_the_others_are_as_without_it(shape
     assert (got[:2000] == 60).tolist() == expected
     assert 850 < (got == 60).sum() < 1150
     assert np.array_equal(got[got != 60], drawn[got != 60])
-    for kind in ("masked", "special"):
+    for kind in ("masked", "special", "infinite"):
         assert np.array_equal(make_array(array, 64_000, 3, kind) == 60, got == 60)  # type: ignore[arg-type]  # both kinds
 
 

@@ -40,7 +40,7 @@ class Part:
     kind       meaning; ``name`` and ``texts``
     ========== ===================================================================================
     kernel     a ``__global__`` function: ``name``; ``texts`` is the type that it returns
-    function   any other function, or a lambda, which has no name
+    function   any other function, or a lambda, which has no name; ``texts`` are its type and its parameters
     loop       ``for``, ``while`` or ``do``, with its body; ``texts`` is the condition
     if         an ``if``, ``c ? a : b`` or ``c && a``; ``texts`` is the condition
     then, else a branch of the enclosing ``if``; ``texts`` is ``;`` if it is an empty statement
@@ -184,12 +184,14 @@ class _Reader:
                 yield child, self._add(kind, child, number, texts=(";",) if self._text(child) == ";" else ())
 
     def _head(self, node: Node) -> tuple[str, tuple[str, ...]]:
-        """A function's name and the type that it returns."""
-        named, stars = node.child_by_field_name("declarator"), ""
+        """A function's name, the type that it returns, and its parameters."""
+        named, stars, given = node.child_by_field_name("declarator"), "", ""
         while named is not None and named.type in ("pointer_declarator", "function_declarator"):
             stars += "*" * (named.type == "pointer_declarator")
+            given = given or self._text(named.child_by_field_name("parameters"), 4 * QUOTED)
             named = named.child_by_field_name("declarator")
-        return self._text(named) if node.type == "function_definition" else "", (self._field(node, "type") + stars,)
+        name = self._text(named) if node.type == "function_definition" else ""
+        return name, (self._field(node, "type") + stars, given)
 
     def _condition(self, node: Node, field: str = "condition") -> str:
         condition = node.child_by_field_name(field)

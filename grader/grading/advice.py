@@ -73,6 +73,8 @@ def next_step(
     if repeated and (word == "timeout" or (found is not None and not found.hint)):
         return repeated
     note = _begin_with_note(diagnostics)
+    if word == "out_of_bounds" and (unset := _unset_index(request, diagnostics)):
+        return unset
     if found is not None and found.hint and not (word == "wrong" and note):
         return _sentences(found.hint, _more_lines(word, diagnostics))
     place = _place(word, diagnostics)
@@ -243,6 +245,21 @@ def _unset(diagnostics: Sequence[Diagnostic], printed: str, note: str) -> str:
     array = safe(read.names[-1] if read.names else read.array or "")
     what = f"an element of {array} that" if array.isidentifier() else "what"
     return f"Begin with the warning: line {read.line} reads {what} nothing has written.{says} "
+
+
+_INDEX_OF_AN_ELEMENT = re.compile(rb"\[[^][]*+\[")
+
+
+def _unset_index(request: Request, diagnostics: Sequence[Diagnostic]) -> str:
+    """The next step after an access outside an array with an index that was loaded, where what was loaded is unset."""
+    found, *others = diagnostics
+    lines = (_graded(request, request.submission.path) or b"").splitlines()
+    if not found.line or found.line > len(lines) or not (found.file or "").endswith(request.submission.path.name):
+        return ""
+    reads = [one for one in others if one.kind == "uninitialised_read" and one.line]
+    here = any(one.line == found.line for one in reads)
+    unset = here or _INDEX_OF_AN_ELEMENT.search(lines[found.line - 1])
+    return f"{_unset(reads, '', '').strip()} The index may be made of such values." if reads and unset else ""
 
 
 def _repeated_work(word: str, diagnostics: Sequence[Diagnostic]) -> str:

@@ -161,31 +161,44 @@ def case_of_many_blocks(
     """A case with more blocks than a block has threads, if that is so at the timed size but not at the simulated one.
 
     For kernels that combine the blocks' results, in the last block or in a further launch: a kernel that takes one
-    result per thread misses those of the other blocks.
+    result per thread misses those of the other blocks. In a further launch a block may go over them in rounds, each on
+    top of the one before: there are more than two rounds, where they are not too much work.
     """
-    from grader.inputs import derive_seed
-
     if exercise.host or exercise.timed is None or len(exercise.timed) > 1:
         return ()
+    sizes = (_size_of_many_blocks(exercise, compiled, limits, seed, rounds) for rounds in (2, 1))
+    size = next(filter(None, sizes), None)
+    if size is None:
+        return ()
+    ((name, n),) = size.items()
+    repeats = {name: REPEATED} if n > 2 * REPEATED else {}
+    return (Case(size, "exact" if exercise.exact else "real", repeats=repeats),)
+
+
+def _size_of_many_blocks(
+    exercise: Exercise, compiled: CompiledSubmission, limits: DeviceLimits, seed: int, rounds: int
+) -> Size | None:
+    """A size with more blocks than ``rounds`` times the threads of one; with 2, only for several launches."""
+    from grader.inputs import derive_seed
+
     ((name, least),) = exercise.simulated.items()
 
     def has_many(n: int) -> bool:
         launches = plan_of(exercise, Case({name: n}, "real"), compiled, limits).launches
         blocks, threads = (max(math.prod(getattr(one, what)) for one in launches) for what in ("grid", "block"))
-        return blocks > threads and bool(len(launches) > 1 or _BLOCKS_MEET.search(compiled.program.ptx))
+        meet = len(launches) > 1 or (rounds == 1 and _BLOCKS_MEET.search(compiled.program.ptx))
+        return blocks > rounds * threads and bool(meet)
 
+    assert exercise.timed is not None
     sizes = range(least, exercise.timed[name], least)
     try:
         first = bisect_left(sizes, True, key=has_many)
     except SubmissionError:  # the launch lines need not fit this size
-        return ()
+        return None
     low, _, step = exercise.secret.get(name, (0, 0, 1))  # a size that the statement allows
     drawn = least * (first + 1) + derive_seed(seed, "many blocks") % least
     size = {name: drawn - (drawn - low) % step}
-    if not 0 < first < len(sizes) or _work(exercise, size) > MOST_WORK:
-        return ()
-    repeats = {name: REPEATED} if size[name] > 2 * REPEATED else {}
-    return (Case(size, "exact" if exercise.exact else "real", repeats=repeats),)
+    return size if 0 < first < len(sizes) and _work(exercise, size) <= MOST_WORK else None
 
 
 REPEATED = 64 * 16411

@@ -173,6 +173,8 @@ Numbers = tuple[int | None, int | None]
 _PROCESSES: dict[str, Numbers] = {
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281), "setpriority": (141, 140),
     "ioprio_set": (251, 30), "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424),
+    # A real-time process of root's runs before all others: before the one, too, that ends it when its time is over.
+    "sched_setscheduler": (144, 119), "sched_setattr": (314, 274),
 }  # fmt: skip
 _NETWORK: dict[str, Numbers] = {"socket": (41, 198), "socketpair": (53, 199)}
 _MEMORY_FILES: dict[str, Numbers] = {"memfd_create": (319, 279)}
@@ -243,8 +245,7 @@ _LOOKED_AT: dict[str, Numbers] = {
 _CALLS_ON_A_PROCESS: dict[str, tuple[Numbers, int]] = {
     "kill": ((62, 129), 0), "tkill": ((200, 130), 0), "tgkill": ((234, 131), 0), "rt_sigqueueinfo": ((129, 138), 0),
     "rt_tgsigqueueinfo": ((297, 240), 0), "prlimit64": ((302, 261), 0), "sched_setaffinity": ((203, 122), 0),
-    "sched_setscheduler": ((144, 119), 0), "sched_setparam": ((142, 118), 0), "sched_setattr": ((314, 274), 0),
-    "migrate_pages": ((256, 238), 0), "move_pages": ((279, 239), 0),
+    "sched_setparam": ((142, 118), 0), "migrate_pages": ((256, 238), 0), "move_pages": ((279, 239), 0),
 }  # fmt: skip
 # Commands of fcntl that let the kernel send any signal to the owner of a file: F_SETOWN, F_SETSIG, F_SETOWN_EX. A child
 # could stop its parent before the parent starts the clock.

@@ -188,8 +188,10 @@ class _Reader:
             event, other = replace(event, kind="missing_async_wait"), replace(other, kind="copy")
         if other.block != event.block and event.kind == "race" and not self.kernel.grid_sync:
             # If blocks signal each other, the fence before the signal is missing.
-            signals = any(s.kind == "atomic" and s.space != "shared" for s in self.kernel.sites)
-            event = replace(event, kind="missing_fence") if signals or self.kernel.waits else event
+            # Two atomics are unordered only if the scope of the second one is its block.
+            alone = word == "atomic" == site.kind
+            signals = not alone and any(s.kind == "atomic" and s.space != "shared" for s in self.kernel.sites)
+            event = replace(event, kind="missing_fence") if signals or (self.kernel.waits and not alone) else event
         if site.space == "shared":
             event = replace(event, text="")
         own = _own(event, site)

@@ -112,6 +112,28 @@ attack(
 )  # fmt: skip
 attack("special-casing", "sgemm_v1", "wrong", ("sum += A[row * k + l] * B[l * n + col];", "sum += (A[row * k] == truncf(A[row * k]) ? A[row * k + l] : (float)(__half)A[row * k + l]) * B[l * n + col];"), above("#include <cuda_fp16.h>"), what="half precision where the data are no integers")  # fmt: skip
 
+# Right for ordinary numbers: not for every NaN, infinity, zero and end of a range that the statement promises.
+for exercise, what, *edits in (
+    ("argmax", "+infinity is nothing", ("    bool result = v > w;", "    bool result = v > w && v < INFINITY;")),
+    ("argmax", "a NaN with a sign is nothing", ("(v != v && w == w)", "(__float_as_int(v) > 0x7f800000 && w == w)")),
+    ("topk", "-0 is less than 0", ("__float_as_uint(value + 0.0f);", "__float_as_uint(value);")),
+    ("topk", "a NaN with a sign is nothing", ("(isnan(value) ? ~0u : bits)", "bits")),
+    ("max_pool", "a NaN with a sign is nothing", ("a > b || a != a ? a : b", "a > b || __float_as_int(a) > 0x7f800000 ? a : b")),
+    ("grad_norm_clip", "an infinity is NaN", ("(float)sqrt(sum)", "(isfinite(sum) ? (float)sqrt(sum) : nanf(\"\"))")),
+    ("softmax_topk", "-0 comes after 0", ("rank += top[j] > x;", "rank += top[j] > x || (top[j] == x && signbit(x) && !signbit(top[j]));")),
+    ("bitonic_sort", "a pad below the largest key", (": 0x7fffffff;", ": 0x7ffffffe;")),
+    ("attention_naive", "a largest score that begins with 0", ("    float largest = -INFINITY;\n    for", "    float largest = 0.0f;\n    for")),
+    ("flash_attention_v1", "a largest score that begins with 0", ("largest[r] = -INFINITY;", "largest[r] = 0.0f;")),
+    ("scan_three_phase", "a carry of two rounds", ("        carry += total;", "        carry = total;")),
+    ("histogram", "sums of 16 bits", ("(int)sums[b]);", "(unsigned short)sums[b]);")),
+    ("cross_entropy", "rows that do not count keep their NaN", ("label < 0 ? 0.0f : part.largest - at_label + logf(part.sum);", "(label < 0 ? 0.0f : 1.0f) * (part.largest - at_label + logf(part.sum));")),
+    ("compaction", "nothing is counted where none is kept", ("            if (tile == gridDim.x - 1)\n", "            if (tile == gridDim.x - 1 && sum + kept_here > 0)\n")),
+    ("spmv_csr", "the first row of a tile replaces the sum so far", ("            atomicAdd(&y[row0], total);", "            y[row0] += total;")),
+    ("index_add", "the counts of the run before", ("// zero counts\n", "")),
+):  # fmt: skip
+    words = {"spmv_csr": "sim=race", "index_add": "sim=out_of_bounds"}
+    attack("special-casing", exercise, words.get(exercise, "sim=wrong"), *edits, what=what)
+
 for what, new in {
     "shared memory that nothing has written": "__shared__ float s[256]; c[i] = s[threadIdx.x] == 7.0f ? a[i] + b[i] : s[threadIdx.x];",
     "local memory that nothing has written": "volatile float s[64]; s[(i + 1) % 64] = 1.0f; c[i] = a[i] + b[i] + s[i % 64];",

@@ -117,6 +117,7 @@ for what, statements in {
     "stops its parent": "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)",
     "slows down its parent": "import os\nos.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
     "moves its parent": "import os\nos.sched_setaffinity(os.getppid(), {0})",
+    "runs before its parent": "import os\nos.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))",
     "limits its parent": "import os, resource\nresource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1))",
     "has its parent signalled by a file": "import fcntl, os\nfcntl.fcntl(0, 8, os.getppid())",
     "outlives its parent": "import ctypes\nif ctypes.CDLL(None).prctl(1, 0, 0, 0, 0):\n    raise OSError('refused')",

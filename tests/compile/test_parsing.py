@@ -38,10 +38,10 @@ def listed(source: str) -> str:
 
 def test_loops_conditions_calls_and_accesses_are_told_by_line() -> None:
     assert listed(KERNEL) == snapshot("""\
- 0 in -1: function 1-1 put void
+ 0 in -1: function 1-1 put void; (float v)
  1 in  0: stored 1-1 part =; v
  2 in  0: element 1-1 part t
- 3 in -1: kernel 2-14 k void
+ 3 in -1: kernel 2-14 k void; (float* src)
  4 in  3: array 3-3 part float; extern __shared__
  5 in  3: if 4-7  t >= n && src[t] > 0
  6 in  5: comparison 4-4 > src[t]; 0

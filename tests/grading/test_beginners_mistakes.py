@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(find_toolchain().nvrtc_library is None, reason="NVRTC is not installed"),
 ]
 
-LAUNCHES = ("// launch ", "// passes ", "// scratch ")
+LAUNCHES = ("// launch ", "// passes ", "// scratch ", "// zero ", "// constant ")
 
 
 def edited(exercise: str, *pairs: tuple[str, str]) -> str:
@@ -124,6 +124,26 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
         ("vector_add", "grid=cdiv(n, 256)", "grid=1", "wrong",
          "outputs.grid_that_ends_before_the_array", "256 threads"),
         ("vector_add", "int i = ", "unsigned short i = ", "wrong", "outputs.variable_that_begins_again", "65535"),
+        # Scans, tickets, scratch arrays, pointers into an array.
+        ("scan_block", "blockIdx.x * TILE;", "blockIdx.x * blockDim.x;", "race", "races.two_indices_that_meet",
+         "where a block begins"),
+        ("scan_three_phase", "// launch scan_sums(sums, cdiv(n, TILE)): grid=1 block=SCAN_THREADS\n", "", "wrong", "",
+         "`grade show"),
+        ("compaction", "            if (tile == gridDim.x - 1)\n                *count", "            *count", "race",
+         "races.one_block_should_store", "one block store there"),
+        ("histogram", "        sums[b] = 0;\n", "        sums[b] = 0;\n    counts[threadIdx.x] = 0;\n", "race",
+         "races.number_before_the_atomics", "`// zero counts`"),
+        ("radix_sort_pass", "uint32[16 * cdiv(n, TILE)]", "uint32[cdiv(n, TILE)]", "out_of_bounds",
+         "bounds.condition_lets_it_through", "`// scratch`"),
+        ("index_add", "int[rows + 1]", "int[rows]", "out_of_bounds", "bounds.length_of_the_array", "`// scratch`"),
+        ("bitonic_sort", "block=THREADS", "block=cols", "race", "faults.warp_that_is_not_whole", "no lane 1"),
+        ("attention_naive", "i >= n_q || j >= n_k", "i >= n_q && j >= n_k", "out_of_bounds",
+         "bounds.all_must_be_inside", "`||`"),
+        ("flash_decoding", "grid=seqs * kv_heads * group", "grid=seqs * kv_heads", "wrong", "", "`grade show"),
+        ("layernorm_backward", "blockIdx.x * 2 * packs;", "blockIdx.x * packs;", "race",
+         "races.two_indices_that_meet", "`mine[packs + i]`"),
+        ("max_pool", "int rows = h / 2, cols = w / 2;", "int rows = (h + 1) / 2, cols = (w + 1) / 2;", "out_of_bounds",
+         "bounds.bound_lets_it_through", "row * cols + k"),
     ],
 )  # fmt: skip
 def test_the_hint_names_the_cause(exercise: str, old: str, new: str, word: str, rule: str, says: str) -> None:
@@ -185,6 +205,8 @@ def test_the_marked_line_is_that_of_the_load_and_not_the_one_before(
          "    if (i < n && i % 2)\n        c[i - 1] = a[i - 1] + b[i - 1];\n    else if (i < n)\n", "wrong",
          "how far it steps"),
         ("reduce_v4", "grid=cdiv(m, 512)", "grid=cdiv(m, 1024)", "wrong", "`by` in line"),
+        ("index_add", "// zero counts\n", "", "out_of_bounds", "a `// zero` line"),
+        ("index_add", "starts, rows): grid=cdiv(rows", "starts, rows): grid=cdiv(n", "out_of_bounds", "of starts"),
         ("softmax_v1", "block=BLOCK", "block=128", "wrong", "blocks of 128 threads"),
         ("softmax_v1", "    float largest", "    if (threadIdx.x >= cols) return;\n    float largest", "wrong",
          "Threads that return in line"),

@@ -439,6 +439,36 @@ races.same_index_in_two_blocks
     → `start + c` is 0 for thread 0 of block 1 and for thread 0 of block 0, and only one of them should store
       there: check the index and the condition `c < n`
 
+races.two_indices_that_meet
+    race on x[3]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:5, in
+    different blocks of one launch
+    → `x[t]` in line 4 and `x[t + 64]` in line 5 are one element for two blocks: if each block is to have its
+      own, look at where a block begins, and at both indices
+
+races.arrays_that_overlap
+    race on shared part[3]: written by thread 0 at k.cu:4, written by thread 64 at k.cu:5, no barrier between
+    → `low[t]` in line 4 and `high[t]` in line 5 are one element for two threads, so the two arrays overlap:
+      where does each begin, and how many elements has it?
+
+races.fence_of_the_block
+    race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
+    blocks
+    → the __threadfence_block() in line 5 orders for the threads of its own block: what another block is to see
+      takes a __threadfence()
+
+races.one_block_should_store
+    race on x[3]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
+    different blocks
+    → let one block store there, the one that has the whole result, or give each block elements of its own: is
+      the index, or where the block begins, right? Only where one block waits for the other's signal, put a
+      __threadfence() before that signal
+
+races.number_before_the_atomics
+    race on x[3]: updated atomically by thread 0 of block 0 at k.cu:5, written by thread 0 of block 1 at k.cu:4,
+    in different blocks of one launch
+    → a block that begins late stores 0 in line 4 over what others have added by then: a `// zero x` line does
+      that before all of them
+
 races.return_before_ones_own_store
     thread 5 of block 0 reads shared part[3] at k.cu:6 before it was written
     → threads that return in line 4 never write their elements: let every thread of the block store something, 0
@@ -456,6 +486,12 @@ races.one_array_for_two_parameters
     race on src or dst[3] (array x): written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at
     k.cu:6, in different blocks of one launch
     → the kernel's src and dst are the same memory here: pass two arrays that take turns
+
+races.atomic_of_the_block
+    race on x[3]: updated atomically by thread 0 of block 1 at k.cu:4, updated atomically by thread 0 of block 0
+    at k.cu:4: this atomic is one step for the threads of its own block only
+    → leave out the `_block` in the function's name (in PTX it is `.cta`): without it an atomic is one step for
+      all blocks
 
 races.grid_sync_between_blocks
     race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
@@ -639,6 +675,11 @@ faults.blocks_that_have_started
 faults.whole_warps
     wmma at k.cu:4 needs all 32 lanes of the warp, but lane 31 does not take part, seen by thread 5 of block 0
     → let whole warps execute it: no return and no branch before it, blocks of a multiple of 32 threads
+
+faults.warp_that_is_not_whole
+    thread 35 of block 0 reads lane 9 at k.cu:4, which does not take part: the value is undefined
+    → the launch in line 1 starts blocks of 40 threads, so this warp has no lane 9: let block= be a multiple of
+      32
 
 faults.bounds_of_the_launch
     k cannot start: it needs 80 registers for each of 1024 threads, 81920 in total, and a multiprocessor has

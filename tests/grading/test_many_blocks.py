@@ -34,10 +34,22 @@ def sizes(lines: str, ptx: str, exercise: Exercise = EXERCISE) -> list[int]:
     return [case.size["n"] for case in cases(lines, ptx, exercise)]
 
 
-@pytest.mark.parametrize(("lines", "ptx"), [(CAPPED, ATOMIC), (CAPPED + SECOND, LOAD)])
-def test_blocks_that_work_together_run_once_with_more_blocks_than_threads(lines: str, ptx: str) -> None:
+@pytest.mark.parametrize(
+    ("lines", "ptx", "more_than"),
+    [
+        (CAPPED, ATOMIC, 32),
+        (CAPPED + SECOND, LOAD, 64),  # a third round of a block that goes over them
+        (CAPPED.replace("99", "60") + SECOND, LOAD, 32),  # there is no third round
+    ],
+)
+def test_blocks_that_work_together_run_once_with_more_blocks_than_threads(lines: str, ptx: str, more_than: int) -> None:
     (n,) = sizes(lines, ptx)
-    assert 32 < n // 500 <= 36
+    assert more_than < n // 500 <= more_than + 4
+
+
+def test_a_third_round_is_left_out_where_it_is_too_much_work() -> None:
+    wide = replace(EXERCISE, work=Work("4 * n * max(1, n // 30000 * 4000)"))
+    assert sizes(CAPPED + SECOND, LOAD, wide)[0] // 500 <= 36
 
 
 def test_its_size_is_one_that_the_statement_allows() -> None:

@@ -56,6 +56,23 @@ def test_a_slip_is_named_with_its_line(exercise: str, old: str, new: str, rule: 
     assert says in text
 
 
+def test_a_call_that_gives_its_result_in_another_way_is_no_slip() -> None:
+    rest = f"{HEAD}\n    float sum;\n    CALL;\n    out[0] = sum;\n}}\n"
+    for returned, call in (
+        ("float f(float v, float& sum) { sum = v; return v; }", "f(x[0], sum)"),
+        ("float f(float v, float* sum) { *sum = v; return v; }", "f(x[0], &sum)"),
+        ("int f(int* tickets) { return atomicAdd(tickets, 1); }", "f((int*)out)"),
+    ):
+        assert told(f"__device__ {returned}\n{rest.replace('CALL', call)}")[1] != "slips.value_that_is_dropped"
+    dropped = "__device__ float f(float v) { return 2 * v; }\n" + rest.replace("CALL", "f(x[0])")
+    assert told(dropped)[1] == "slips.value_that_is_dropped"
+
+
+def test_rows_of_another_kernel_say_nothing_about_a_block_of_one_row() -> None:
+    other = f"__global__ void other(float* x) {{\n    x[threadIdx.y] = 1;\n}}\n{HEAD}\n    out[threadIdx.x] = 1;\n}}\n"
+    assert told(other, "out_of_bounds", (256, 1, 1))[1] != "slips.block_of_one_row"
+
+
 def test_a_kernel_of_rows_and_columns_in_a_block_of_one_row_is_named() -> None:
     source = f"{HEAD}\n    int y = threadIdx.y;\n    out[y] = x[y];\n}}\n"
     text, name = told(source, "out_of_bounds", (256, 1, 1))

@@ -316,13 +316,67 @@ def test_a_wide_access_between_two_groups_is_told_so_first(offset: int, says: st
         ("int s = 0;\nif (t < 9) src[s + t] = 1 + blockIdx.x;", "one_index_in_all_blocks"),
         ("src[t] = 1 + blockIdx.x;", "one_index_in_all_blocks"),
         ("int s = blockIdx.x / 2;\nsrc[s + t] = 1 + blockIdx.x;", "same_index_in_two_blocks"),
-        ("if (blockIdx.x)\n    src[t] = 1;\nelse\n    src[63 - t] = 2;", "writes_of_blocks"),
+        ("if (blockIdx.x)\n    src[t] = 1;\nelse\n    src[63 - t] = 2;", "two_indices_that_meet"),
+        (
+            "float* own = src + t / 2;\nif (blockIdx.x == 1)\n    own[1] = t;\nelse if (t == 9)\n    src[t] = 2;",
+            "two_indices_that_meet",
+        ),
     ],
 )
 def test_an_index_that_is_the_same_in_two_blocks_is_no_matter_of_atomics(store: str, rule: str) -> None:
     one = first(store, GRID)
     assert (one.kind, one.rule) == ("race", f"races.{rule}")
-    assert ("atomic" in one.hint) == (rule not in ("same_index_in_two_blocks", "one_index_in_all_blocks"))
+    assert ("atomic" in one.hint) == (rule == "one_element_of_all_blocks")
+
+
+def test_two_arrays_that_overlap_are_no_matter_of_barriers() -> None:
+    overlap = "float* low = part; float* high = part + 4;\nif (t < 40) {\nlow[t] = t;\nhigh[t] = t + 1;\n}"
+    rest = "\n__syncthreads();\nsrc[t] = low[t % 9];"
+    assert first(f"{overlap}{rest}").rule == "races.arrays_that_overlap"
+    again = overlap.replace("\nhigh", "\nfloat own = low[t];\nif (own < 9)\n    high")
+    assert first(f"{again}{rest}").rule != "races.arrays_that_overlap"
+
+
+def test_a_store_before_the_atomics_of_other_blocks_is_no_matter_of_fences() -> None:
+    one = first("src[t] = 0;\n__syncthreads();\natomicAdd(&src[t], 1.0f);", GRID)
+    assert (one.kind, one.rule) == ("missing_fence", "races.number_before_the_atomics")
+    assert "// zero x" in one.hint
+
+
+@pytest.mark.parametrize("store", ["*src = blockIdx.x;", "float* own = src + t / 2;\n*own = blockIdx.x + t;"])
+def test_two_stores_in_a_kernel_with_tickets_are_no_matter_of_fences_alone(store: str) -> None:
+    one = first(f"if (t == 0) atomicAdd(src + 40, 1.0f);\nif (t == 2) {{\n    {store}\n}}", GRID)
+    assert (one.kind, one.rule) == ("missing_fence", "races.one_block_should_store")
+
+
+def test_a_pointer_that_begins_inside_the_array_is_told_in_place_of_its_index() -> None:
+    one = first("float* p = src + t * 4;\npart[t] = 1;\nif (t < 40)\n    p[0] = part[t] + 1;")
+    assert one.rule == "bounds.pointer_into_the_array"
+    assert "src + t * 4" in one.hint
+
+
+def test_a_length_of_the_row_is_not_doubted_where_another_bound_has_it() -> None:
+    one = first(
+        "int r = t / 8, c = t % 8;\nif (r < 9)\n    for (int k = c; k < c + 2 && k < 8; ++k)\n"
+        "        src[r * 8 + k + 8] = 1;"
+    )
+    assert one.rule != "bounds.length_of_a_row"
+
+
+def test_a_scratch_array_may_be_too_short() -> None:
+    launch = replace(PLAN.launches[0], args=("ping",))
+    plan = LaunchPlan((launch,), (Scratch("ping", "float32", 9),))
+    assert "`// scratch`" in first("if (t < 64) src[t] = 1;", plan).hint
+    assert "`// scratch`" in first("src[t] = 1;", plan).hint
+
+
+def test_a_warp_without_all_lanes_is_a_matter_of_the_launch_line() -> None:
+    plan = LaunchPlan((replace(PLAN.launches[0], block=(40, 1, 1), line=5),))
+    one = first("src[t] = __shfl_xor_sync(0xffffffff, t, 16);", plan)
+    assert (one.kind, one.rule) == ("inactive_lane", "faults.warp_that_is_not_whole")
+    assert "line 5" in one.hint
+    whole = first("if (t < 9) src[t] = __shfl_xor_sync(0x1ff, t, 16);")
+    assert whole.rule != "faults.warp_that_is_not_whole"
 
 
 def test_threads_that_left_before_their_own_store_explain_what_nobody_wrote() -> None:

@@ -130,10 +130,10 @@ def test_the_parent_cannot_be_signalled() -> None:
     "call",
     [
         "prlimit", "setpriority", "sched_setaffinity", "sched_setscheduler", "kill", "owner", "owner_ex",
-        "signal_of_a_file",
+        "signal_of_a_file", "real_time",
     ],
 )  # fmt: skip
-def test_the_parents_limits_and_priority_cannot_be_changed(call: str) -> None:
+def test_the_parents_limits_and_priority_cannot_be_changed_and_none_is_above_it(call: str) -> None:
     with inside(Sandbox(processes=False)) as (child, _):
         assert attempt(child, "slow_parent", call) == "EPERM"
 
@@ -217,7 +217,7 @@ name_to_handle_at open_by_handle_at fanotify_init
 chmod fchmod fchmodat chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr
 utime utimes futimesat utimensat
 fork vfork execve execveat ptrace process_vm_readv process_vm_writev process_madvise process_mrelease
-pidfd_open pidfd_getfd pidfd_send_signal kcmp setpriority ioprio_set
+pidfd_open pidfd_getfd pidfd_send_signal kcmp setpriority ioprio_set sched_setscheduler sched_setattr
 bpf userfaultfd perf_event_open io_uring_setup io_uring_enter io_uring_register io_setup kexec_load kexec_file_load
 init_module finit_module delete_module syslog lookup_dcookie modify_ldt iopl ioperm uselib
 reboot swapon swapoff acct quotactl quotactl_fd sethostname setdomainname settimeofday clock_settime adjtimex

@@ -76,6 +76,42 @@ def handed_on(fence: str, flag: str = "*(volatile unsigned*)ticket = b + 1;") ->
     return body(HANDED_ON.format(wait=SEES, store=store), PARTS)
 
 
+BLOCK_FENCE = "__threadfence_block();"
+WARP_TO_WARP = """__shared__ volatile int s[64];
+volatile int* words = {words};
+__shared__ volatile int there;
+if (t == 0) there = 0;
+__syncthreads();
+if (t == 40) {{
+  int own = 0;
+  for (int k = 0; k < 64; k++) own += in[i - t + k];
+  words[0] = own;
+  __threadfence_block();
+  there = 1;
+}} else if (t == 0) {{
+  while (!there) ;
+  __threadfence_block();
+  atomicAdd(sum, words[0]);
+}}"""
+BY_ANOTHER = """__shared__ volatile int there;
+int b = blockIdx.x;
+if (t == 0) there = 0;
+__syncthreads();
+if (t == 40) {
+  int before = 0;
+  if (b) while (*(volatile unsigned*)ticket < b) ;
+  __threadfence();
+  if (b) before = ((volatile int*)parts)[b - 1];
+  for (int k = 0; k < 64; k++) before += in[i - t + k];
+  ((volatile int*)parts)[b] = before;
+  if (b == gridDim.x - 1) *sum = before;
+  __threadfence_block();
+  there = 1;
+} else if (t == 0) {
+  while (!there) ;
+  __threadfence();
+  *(volatile unsigned*)ticket = b + 1;
+}"""
 BY_ATOMIC = "atomicAdd(ticket, 1) == gridDim.x - 1"
 
 WRONG = {
@@ -93,6 +129,9 @@ WRONG = {
     "the last block by a ticket, without a fence": ticket("", BY_ATOMIC),
     "a sum handed on by two volatile stores without a fence": handed_on(""),
     "a sum handed on by an atomic without a fence": handed_on("", "atomicAdd(ticket, 1);"),
+    "the last block by a ticket, with a fence of the block": ticket(BLOCK_FENCE, BY_ATOMIC),
+    "a sum handed on with a fence of the block": handed_on(BLOCK_FENCE),
+    "a sum handed on by an atomic with a fence of the block": handed_on(BLOCK_FENCE, "atomicAdd(ticket, 1);"),
     "the last block by a ticket, behind a fence that never runs": ticket(f"if (n < 0) {FENCE}", BY_ATOMIC),
 }
 
@@ -109,6 +148,14 @@ RIGHT = {
     "the last block by a ticket": ticket(FENCE, BY_ATOMIC),
     "a sum handed on by two volatile stores": handed_on(FENCE),
     "a sum handed on by an atomic": handed_on(FENCE, "atomicAdd(ticket, 1);"),
+    "a sum handed on by an atomic that releases": handed_on(
+        "", 'asm volatile("red.release.gpu.global.add.u32 [%0], 1;" :: "l"(ticket) : "memory");'
+    ),
+    "sums handed on between warps with a fence of the block": body(
+        WARP_TO_WARP.format(words="(volatile int*)parts + blockIdx.x"), PARTS
+    ),
+    "sums handed on in shared memory with a fence of the block": body(WARP_TO_WARP.format(words="s"), PARTS),
+    "a sum handed on by another warp, whose fence is of the device": body(BY_ANOTHER, PARTS),
     "a sum and its flag in one store": body(HANDED_ON.format(wait=PAIR, store=PAIR_STORED), PARTS),
 }  # fmt: skip
 

@@ -39,7 +39,10 @@ def run(body: str, result: str = "%r2", kind: str = "u32") -> Array:
     return outcome.memory["x"].view(np.uint64)
 
 
+POLICY = "createpolicy.fractional.L2::evict_first.b64 %rd9, 1.0; "
 CASES = {
+    # cache policies
+    "loads and stores with a cache policy": (POLICY + "st.global.L2::cache_hint.b32 [%rd2+4], %r1, %rd9; ld.global.L1::no_allocate.L2::cache_hint.L2::128B.b32 %r3, [%rd2+4], %rd9; ld.global.nc.L2::cache_hint.v2.b32 {%r4, %r5}, [%rd2], %rd9; add.u32 %r2, %r3, %r5; st.global.b32 [%rd2+4], 0;", 2 * T),
     # carry
     "a carry goes from one addition to the next": ("mov.u32 %r3, -16; add.cc.u32 %r4, %r3, %r1; addc.u32 %r2, 5, 0;", 5 + (T >= 16)),
     "a carry chain of three words": ("mov.u32 %r3, -1; add.cc.u32 %r4, %r3, %r1; addc.cc.u32 %r5, %r3, 0; addc.u32 %r2, 0, 0;", T >= 1),

@@ -69,6 +69,22 @@ def test_atomics_do_not_race_with_each_other_but_with_plain_reads() -> None:
     assert "race" in run(mixed, {"x": X}, 256, block=64).kinds
 
 
+@pytest.mark.parametrize("add", ["atomicAdd_block(x + {at}, 1.0f)", "atomicAdd(x + {at}, 1.0f)"])
+def test_atomics_of_a_block_race_with_those_of_other_blocks_alone(add: str) -> None:
+    own, common = (run(body(f"{add.format(at=at)};"), {"x": X}, 256, grid=4, block=64) for at in ("blockIdx.x", "9"))
+    assert own.kinds == []
+    assert common.kinds == (["race"] if "_block" in add else [])
+    assert own.arrays["x"][:4].tolist() == [64, 65, 66, 67]
+
+
+def test_a_fence_orders_atomics_of_two_blocks_whatever_their_scope_is() -> None:
+    handed_on = (
+        "if (t == 0) { while (*(volatile float*)(x + 200) < blockIdx.x + 200) ; __threadfence(); "
+        "atomicAdd_block(x + 9, 1.0f); __threadfence(); *(volatile float*)(x + 200) = blockIdx.x + 201; }"
+    )
+    assert run(body(handed_on), {"x": X}, 256, grid=4, block=64).kinds == []
+
+
 def test_blocks_race_on_global_memory() -> None:
     ran = run(body("if (t == 0) x[0] = blockIdx.x;"), {"x": X}, 256, grid=4)
     race = next(e for e in ran.events if e.kind == "race")

@@ -1,5 +1,7 @@
 from grader import Array, Exercise, Expect, Values, Work
 
+ZERO = 1 << 31  # as a `begin`
+
 EXERCISE = Exercise(
     name="bitonic_sort",
     order=507,
@@ -7,22 +9,28 @@ EXERCISE = Exercise(
     minutes=45,
     after=("reduce_v9",),
     arrays=(
-        # Keys between 1 - spread and spread - 1: with 1 all are equal, with 2^31 nearly all numbers occur.
-        Array("keys", "int32", "rows*cols", values=Values(exact_low="1 - spread", exact_high="spread - 1")),
+        # `spread` different numbers, the first of them `begin` after the lowest `int`; at most those up to the highest.
+        Array(
+            "keys",
+            "int32",
+            "rows*cols",
+            values=Values(exact_low="begin - 2**31", exact_high="min(begin - 2**31 + spread, 2**31) - 1"),
+        ),
         Array("sorted", "int32", "rows*cols", role="out"),
     ),
     oracle="counting:sort_rows",
     small=(
-        {"rows": 1, "cols": 1, "spread": 9},
-        {"rows": 2, "cols": 2, "spread": 9},
-        {"rows": 1, "cols": 31, "spread": 1},
-        {"rows": 2, "cols": 33, "spread": 100},
-        {"rows": 1, "cols": 257, "spread": 2},
-        {"rows": 1, "cols": 1000, "spread": 1 << 31},
-        {"rows": 1, "cols": 1024, "spread": 1 << 31},
+        {"rows": 1, "cols": 1, "begin": ZERO - 9, "spread": 19},
+        {"rows": 2, "cols": 2, "begin": ZERO - 9, "spread": 19},
+        {"rows": 1, "cols": 31, "begin": ZERO, "spread": 1},
+        {"rows": 2, "cols": 33, "begin": ZERO - 100, "spread": 200},
+        {"rows": 1, "cols": 257, "begin": 0, "spread": 3},
+        {"rows": 1, "cols": 300, "begin": (1 << 32) - 3, "spread": 3},
+        {"rows": 1, "cols": 1000, "begin": 0, "spread": 1 << 32},
+        {"rows": 1, "cols": 1024, "begin": 0, "spread": 1 << 32},
     ),
-    secret={"rows": (1, 2, 1), "cols": (1, 1024, 1), "spread": (1, 1 << 31, 1)},
-    simulated={"rows": 2, "cols": 1024, "spread": 1 << 31},
+    secret={"rows": (1, 2, 1), "cols": (1, 1024, 1), "begin": (0, (1 << 32) - 1, 1), "spread": (1, 1 << 32, 1)},
+    simulated={"rows": 2, "cols": 1024, "begin": 0, "spread": 1 << 32},
     work=Work(bytes="8*rows*cols"),
     technique=(
         # 15 of the 55 rounds have partners in different warps; a second barrier for each of them is allowed.

@@ -1,9 +1,10 @@
 from grader import Array, Exercise, Expect, Target, Values, Work
 
 ORDINARY = Values(low=-8.0, high=8.0, shape="normal")
-# Each element is larger than all before it; all are equal; one in 64 is the largest, more than 8 of a long row.
+# Each element is larger than all before it; all are equal, zeros of both signs; one in 64 is the largest, more than 8
+# of a long row.
 RISING = Values(low=-8.0, high=8.0, rising=True)
-EQUAL = Values(low=-3.0, high=-3.0)
+EQUAL = Values(low=-1e-46, high=1e-46)
 SEVERAL = Values(low=-2.0, high=-1.0, outlier=5.0)
 
 EXERCISE = Exercise(

@@ -4,7 +4,8 @@ from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
 ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
 MEANS = Values(low=-2.0, high=2.0, shape="normal")
 SQUARES = Values(low=0.01, high=4.0)
-# The first step of all, and gradients so small that eps counts.
+# The first step of all, in which some gradients are 0; and gradients so small that eps counts.
+SOME_ZEROS = Values(low=-4.0, high=4.0, shape="normal", outlier=0.0)
 ZERO = Values(low=0.0, high=0.0)
 TINY = Values(low=-4e-8, high=4e-8, shape="normal")
 TINY_SQUARES = Values(low=0.0, high=4e-16)
@@ -17,7 +18,7 @@ EXERCISE = Exercise(
     after=("swiglu",),
     arrays=(
         Array("p", "float32", "n", values=ORDINARY),
-        Array("g", "float32", "n", values=ORDINARY, unusual=(ORDINARY, TINY)),
+        Array("g", "float32", "n", values=ORDINARY, unusual=(SOME_ZEROS, TINY)),
         Array("m", "float32", "n", values=MEANS, unusual=(ZERO, TINY)),
         Array("v", "float32", "n", values=SQUARES, unusual=(ZERO, TINY_SQUARES)),
         Array("p_new", "float32", "n", role="out"),

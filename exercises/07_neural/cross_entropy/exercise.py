@@ -37,7 +37,7 @@ EXERCISE = Exercise(
         {"rows": 5, "cols": 36},
         {"rows": 6, "cols": 1020},
         {"rows": 4, "cols": 1024},
-        {"rows": 9, "cols": 1028},
+        {"rows": 60, "cols": 1028},
         {"rows": 3, "cols": 4096},
         {"rows": 5, "cols": 5004},
         {"rows": 1, "cols": 16388},

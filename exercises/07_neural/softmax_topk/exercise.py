@@ -2,7 +2,8 @@ from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
 
 ORDINARY = Values(low=-8.0, high=8.0, shape="normal")
 WIDE = Values(low=-100.0, high=100.0)
-EQUAL = Values(low=1.5, high=1.5)
+# Zeros of both signs, which are equal.
+EQUAL = Values(low=-1e-46, high=1e-46)
 LARGE = Values(low=-3e38, high=-2e38, outlier=-90.0)
 
 EXERCISE = Exercise(

@@ -5,6 +5,9 @@ from grader import AlsoTimed, Array, Exercise, Expect, Target, Tolerance, Values
 ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
 STEEP = Values(low=-36.0, high=36.0, shape="normal")
 DOMINANT = Values(low=-4.0, high=4.0, shape="normal", outlier=60.0)
+# All scores below -100: where a largest value begins with 0, all shares are 0.
+ABOVE = Values(low=3.5, high=4.5)
+BELOW = Values(low=-4.5, high=-3.5)
 # Not around zero, so that shares that do not add up to 1 show.
 VALUES = Values(low=-2.0, high=4.0, shape="normal")
 
@@ -17,8 +20,8 @@ EXERCISE = Exercise(
     paths=("attention",),
     page="attention",
     arrays=(
-        Array("Q", "float32", "heads*n_q*d", values=ORDINARY, unusual=(STEEP, ORDINARY)),
-        Array("K", "float32", "heads*n_k*d", values=ORDINARY, unusual=(STEEP, DOMINANT)),
+        Array("Q", "float32", "heads*n_q*d", values=ORDINARY, unusual=(STEEP, ORDINARY, ABOVE)),
+        Array("K", "float32", "heads*n_k*d", values=ORDINARY, unusual=(STEEP, DOMINANT, BELOW)),
         Array("V", "float32", "heads*n_k*d", values=VALUES),
         Array("O", "float32", "heads*n_q*d", role="out", axes={"head": "heads", "query": "n_q", "column": "d"}),
     ),
@@ -26,7 +29,7 @@ EXERCISE = Exercise(
     checker="attention:forward_f32",
     small=(
         {"heads": 1, "n_q": 1, "n_k": 1, "d": 64, "causal": 0},
-        {"heads": 2, "n_q": 64, "n_k": 64, "d": 64, "causal": 1},
+        {"heads": 3, "n_q": 64, "n_k": 64, "d": 64, "causal": 1},
         {"heads": 1, "n_q": 17, "n_k": 100, "d": 64, "causal": 1},
         {"heads": 1, "n_q": 65, "n_k": 130, "d": 64, "causal": 0},
         {"heads": 1, "n_q": 150, "n_k": 80, "d": 64, "causal": 1},

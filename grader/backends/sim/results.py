@@ -175,7 +175,7 @@ def _race(event: Event, *_: int) -> str:
         return "several_readers"
     first, second = event.accesses
     if first.block != second.block:
-        return "between_blocks"
+        return "scope_of_the_block" if first.kind == second.kind == "atomic" else "between_blocks"
     return "within_block" if first.line != second.line else "one_line" if first.kind != second.kind else "one_index"
 
 

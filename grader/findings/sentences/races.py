@@ -11,6 +11,8 @@ def race(w: Words) -> str:
     if w.found.cause == "several_readers":
         own = w.access(w.found.places[0], with_block=False)
         return f"race on {w.array}: {own}, and read by another thread with no barrier between"
+    if w.found.cause == "scope_of_the_block":
+        return f"{_two(w, with_block=True)}: this atomic is one step for the threads of its own block only"
     blocks = w.found.cause == "between_blocks"
     return f"{_two(w, with_block=blocks)}, " + ("in different blocks of one launch" if blocks else "no barrier between")
 

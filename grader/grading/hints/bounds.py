@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
+from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.outputs import disagreement
 from grader.findings.sentences.words import Words, elements
@@ -21,6 +23,7 @@ from grader.grading.hints.arrays import (
     value_of,
 )
 from grader.grading.hints.indices import (
+    all_bounds,
     all_of_one,
     made_of,
     narrow,
@@ -224,6 +227,8 @@ def index_made_of_the_block(found: Finding, seen: Seen) -> str:
 def all_must_be_inside(found: Finding, seen: Seen) -> str:
     """A condition is true for threads that are inside of the array in one of two directions only."""
     index, _ = indexed(found, seen)
+    pointer = _begins_inside(of_the_access(found, seen.source), found, seen)
+    index += f" + {pointer.texts[1]}" if pointer and index else ""
     for access in of_the_access(found, seen.source)[:1] if index else ():
         for text in seen.source.conditions(access):
             if all_of_one(text, index, "||"):
@@ -277,7 +282,10 @@ def length_of_a_row(found: Finding, seen: Seen) -> str:
     """Row and column have bounds, but the index multiplies the row by another length than that of a row."""
     index, known = indexed(found, seen)
     matrix = matrix_of(found, seen, index, known)
-    if matrix is None or not {matrix.row, matrix.column} <= known.keys() or known[matrix.column].more == matrix.length:
+    if matrix is None or not {matrix.row, matrix.column} <= known.keys():
+        return ""
+    access = of_the_access(found, seen.source)[0]
+    if any(at.less == matrix.column and at.more == matrix.length for at in all_bounds(seen.source, access)):
         return ""
     ends = f"`{matrix.column}` ends at `{known[matrix.column].more}`"
     return (
@@ -314,6 +322,8 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     if not re.search("[<>%]" if chooses else "[<>]", condition):
         return ""
     who, expression = Words(found).thread(found.thread), one_index(accesses)
+    if _begins_inside(accesses, found, seen):
+        return ""
     loop = seen.source.loop(found.line or 0)
     too_long = f" Or does the loop in line {loop.line} go on for too long?" if loop else ""
     through = f"lets {who} through to index {found.index} of {array_name(found)}"
@@ -321,7 +331,16 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
         through += f", which is `{expression}`: is that the element you mean, and does the condition look at it?"
     else:
         through += ": which threads should it let through?"
-    return f"the condition `{condition}` {through}{too_long}{_or_too_short(found)}"
+    return f"the condition `{condition}` {through}{too_long}{_or_too_short(found, seen)}"
+
+
+def _begins_inside(accesses: Sequence[Part], found: Finding, seen: Seen) -> Part | None:
+    """The pointer of the access, if it is the line's only variable that points into the array, and not at its begin."""
+    names = {*found.names, found.array}
+    others = {one.name: seen.source.local(one.name, one.line) for one in accesses if one.name not in names}
+    pointers = [one for one in others.values() if one is not None and "*" in one.texts[0]]
+    into_it = [one for one in pointers if names & made_of(one.texts[1], seen.source, one.line)]
+    return into_it[0] if len(into_it) == 1 and re.search(r"[+[]", into_it[0].texts[1]) else None
 
 
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), cause="beyond_end",
@@ -332,7 +351,10 @@ def pointer_into_the_array(found: Finding, seen: Seen) -> str:
     names = {access.name for access in accesses}
     local = seen.source.local(accesses[0].name, found.line or 0) if len(names) == 1 else None
     if local is None or "*" not in local.texts[0] or not local.texts[1]:
+        local = _begins_inside(accesses, found, seen)
+    if local is None:
         return ""
+    accesses = [one for one in accesses if one.name == local.name]
     begins = f"`{local.name}` begins at `{local.texts[1]}`, line {local.line}"
     goes = f", and how far may `{one_index(accesses)}` go from there" if one_index(accesses) else ""
     return f"{begins}: is that its place in {array_name(found)}{goes}?"
@@ -350,11 +372,18 @@ def bound_lets_it_through(found: Finding, seen: Seen) -> str:
     who = Words(found).thread(found.thread)
     goes = f"{who} comes to index {found.index} of {array_name(found)}, which is `{index}`"
     asks = "is that the element you mean, and is the bound right?"
-    return f"although {holds}, {goes}: {asks}{_or_too_short(found)}"
+    return f"although {holds}, {goes}: {asks}{_or_too_short(found, seen)}"
 
 
-def _or_too_short(found: Finding) -> str:
-    return f" Or has {array_name(found)} too few elements?" if found.space == "shared" else ""
+def _or_too_short(found: Finding, seen: Seen) -> str:
+    if found.space == "shared":
+        return f" Or has {array_name(found)} too few elements?"
+    return f" Or does the `// scratch` line give {found.array} too few elements?" if _is_own(found, seen) else ""
+
+
+def _is_own(found: Finding, seen: Seen) -> bool:
+    """Whether it is a scratch array, whose length the file says and the stub does not."""
+    return scratch_length(found, seen) is not None and not seen.given_launches
 
 
 @rule("out_of_bounds", example=stray("before_start", -1, 64), cause="before_start")
@@ -386,6 +415,9 @@ def length_of_the_array(found: Finding, seen: Seen) -> str:
         loop = seen.source.loop(found.line or 0)
         too_long = f", does the loop in line {loop.line} end in time" if loop else ""
         return f"is the index right{too_long}, and has {Words(found).name} as many elements as it needs?"
+    if found.cause == "beyond_end" and _is_own(found, seen):
+        has = f"the `// scratch` line gives {found.array} {elements(array_length(found))}"
+        return f"{has}: is the index right, and is that as many as it needs?"
     compare = "compare the index with the array's length before the access"
     if found.cause != "beyond_end":
         return compare

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from grader.findings.record import Finding
 from grader.findings.sentences.faults import UNKNOWN
 from grader.grading.hints.rules import Seen, access, finding, rule, table
 from grader.grading.source_view import SourceView
+from grader.launch import Launch, LaunchPlan
 from grader.text import counted, listed
 
 
@@ -112,6 +115,23 @@ def whole_warps(found: Finding, seen: Seen) -> str:
 
 
 _TOO_MANY = {"registers": 80, "threads": 1024, "in_all": 81920, "most": 65536}
+
+
+_OF_40 = LaunchPlan((Launch(kernel="k", args=("x",), grid=(1, 1, 1), block=(40, 1, 1), line=1),))
+
+
+@rule("inactive_lane", example=finding("inactive_lane", facts={"detail": (9,)}, thread=(35, 0, 0)),
+      seen=Seen(plan=_OF_40))  # fmt: skip
+def warp_that_is_not_whole(found: Finding, seen: Seen) -> str:
+    """The block has no thread for the lane."""
+    launches = [one for one in seen.plan.launches if one.kernel == found.kernel]
+    threads = {math.prod(one.block) for one in launches}
+    (lane, *_), (thread, *others) = found.facts["detail"], found.thread or (0, 0, 0)
+    [count] = threads if len(threads) == 1 else [0]
+    if not count or any(others) or thread // 32 * 32 + lane < count:
+        return ""
+    starts = f"the launch in line {launches[0].line} starts blocks of {count} thread{'s' * (count > 1)}"
+    return f"{starts}, so this warp has no lane {lane}: let block= be a multiple of 32"
 
 
 @rule("launch", example=finding("launch", "registers", facts=_TOO_MANY), cause="registers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
@@ -81,12 +81,15 @@ def one_index(accesses: Iterable[Part]) -> str:
 
 def bounds(source: SourceView, access: Part) -> dict[str, Bound]:
     """The upper bounds of expressions at an access, by expression: from conditions, loops and guards."""
-    known: dict[str, Bound] = {}
+    return {bound.less: bound for bound in all_bounds(source, access)}
+
+
+def all_bounds(source: SourceView, access: Part) -> Iterator[Bound]:
+    """All of them, also where an expression has several."""
     for one in source.comparisons_at(access):
         less, more = one.texts if one.name in ("<", "<=") else reversed(one.texts)
         if one.name in ("<", "<=", ">", ">=") and not plain(less).lstrip("-").isdigit():
-            known[plain(less)] = Bound(plain(less), plain(more), one.name in ("<=", ">="), source.is_of_guard(one))
-    return known
+            yield Bound(plain(less), plain(more), one.name in ("<=", ">="), source.is_of_guard(one))
 
 
 def as_matrix(index: str, known: Mapping[str, Bound], lengths: Collection[str] = ()) -> Matrix | None:

@@ -25,11 +25,17 @@ def return_before_the_store(found: Finding, seen: Seen) -> str:
     if seen.host or found.facts.get("value") not in _UNWRITTEN or found.facts.get("count") != 1:
         return ""  # a host file may have left it where it was
     left = seen.source.first_return()
-    below = seen.source.parts(left + 1, END, "element") if left else []
+    below = seen.source.parts(left + 1, _end_of_kernel(left, seen), "element") if left else []
     stores = [one for one in below if one.name in found.names]
     if not stores or any(map(seen.source.condition, stores)):
         return ""
     return f"does the thread that should write {found.array}[{found.index}] return before it does, in line {left}?"
+
+
+def _end_of_kernel(line: int, seen: Seen) -> int:
+    """The last line of the kernel with a line: what stands below is another kernel's."""
+    function = seen.source.function(line)
+    return function.last if function is not None else END
 
 
 def _launch(blocks: int, *body: str) -> Seen:
@@ -42,8 +48,9 @@ def _launch(blocks: int, *body: str) -> Seen:
 def return_before_work_for_others(found: Finding, seen: Seen) -> str:
     """Threads leave before a barrier, and what is stored after it is not written everywhere."""
     left = seen.source.first_return()
-    barrier = next((one.line for one in seen.source.barriers(left + 1, END)), None) if left else None
-    below = seen.source.parts(barrier + 1, END, "stored") if barrier else []
+    end = _end_of_kernel(left, seen) if left else END
+    barrier = next((one.line for one in seen.source.barriers(left + 1, end)), None) if left else None
+    below = seen.source.parts(barrier + 1, end, "stored") if barrier else []
     if seen.host or found.facts.get("value") not in _UNWRITTEN or not any(one.name in found.names for one in below):
         return ""
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
@@ -312,6 +313,95 @@ def same_index_in_two_blocks(found: Finding, seen: Seen) -> str:
     return f"{same} for {first} and for {second}, and only one of them should store there: check {listed(parts)}"
 
 
+NEIGHBOURS = 2  # lines from a statement to the next one
+_TWO_STORES = (access("write", 0, 4, block=1), access("write", 0, 5))
+
+
+def _is_of_the_grid(found: Finding) -> bool:
+    """Whether all blocks run at the same time, and may wait for each other between two accesses."""
+    return bool(found.facts.get("grid_sync") or found.facts.get("cooperative"))
+
+
+def _stores(found: Finding, seen: Seen) -> list[str] | None:
+    """The elements to which two lines store (`=`), as they are written; None if that is not clear."""
+    lines = [place.line for place in found.places if place.role == "write" and place.line]
+    written = []
+    for line in lines if len({*lines}) == 2 else ():
+        stored = [one for one in seen.source.parts(line, line, "stored") if one.line == one.last == line]
+        elements = [one for one in seen.source.elements(line) if stored and one.name == stored[0].name]
+        if len(stored) != 1 or stored[0].texts[0] != "=" or not one_index(elements):
+            return None
+        written.append(f"{stored[0].name}[{one_index(elements)}]")
+    return written or None
+
+
+@rule("race", "missing_fence", example=race("between_blocks", *_TWO_STORES, space="global", names=("x",)),
+      seen=kernel("x[t] = a;", "x[t + 64] = b;"))  # fmt: skip
+def two_indices_that_meet(found: Finding, seen: Seen) -> str:
+    """Two lines store to the same element in two blocks, and neither adds anything to it."""
+    written = _stores(found, seen) if found.space == "global" and not _is_of_the_grid(found) else None
+    if not written or len({*written}) < 2:
+        return ""
+    (first, second), (one, other) = found.places, written
+    meet = f"`{one}` in line {first.line} and `{other}` in line {second.line} are one element for two blocks"
+    return f"{meet}: if each block is to have its own, look at where a block begins, and at both indices"
+
+
+@rule("race", example=race("within_block", access("write", 0, 4), access("write", 64, 5)), cause="within_block",
+      seen=kernel("low[t] = a;", "high[t] = b;"))  # fmt: skip
+def arrays_that_overlap(found: Finding, seen: Seen) -> str:
+    """Two statements, one after the other, store to the same element through two names."""
+    written = _stores(found, seen)
+    if not written or len({one.partition("[")[0] for one in written}) < 2:
+        return ""
+    first, second = (place.line or 0 for place in found.places)
+    stored = [seen.source.parts(line, line, "stored")[0] for line in (first, second)]
+    if abs(first - second) > NEIGHBOURS or stored[0].inside != stored[1].inside:
+        return ""  # where memory is used again later, under another name, a barrier may be missing
+    overlap = f"`{written[0]}` in line {first} and `{written[1]}` in line {second} are one element for two threads"
+    return f"{overlap}, so the two arrays overlap: where does each begin, and how many elements has it?"
+
+
+@rule("missing_fence", "order_dependent", seen=kernel("src[0] = 1;", "__threadfence_block();"),
+      example=race("", *_OTHER_BLOCK, kind="missing_fence", space="global"))  # fmt: skip
+def fence_of_the_block(found: Finding, seen: Seen) -> str:
+    lines = seen.source.calls("__threadfence_block")
+    if not lines:
+        return ""
+    own = f"the __threadfence_block() in line {lines[0]} orders for the threads of its own block"
+    return f"{own}: what another block is to see takes a __threadfence()"
+
+
+@rule("missing_fence", example=race("", access("write", 0, 4, block=1), access("write", 0, 4), kind="missing_fence",
+      space="global"))  # fmt: skip
+def one_block_should_store(found: Finding, seen: Seen) -> str:
+    """Two plain stores: first it has to be clear which block should store, and only then a fence can help."""
+    if {place.role for place in found.places} != {"write"} or _is_of_the_grid(found):
+        return ""
+    return (
+        "let one block store there, the one that has the whole result, or give each block elements of its own: is the "
+        "index, or where the block begins, right? Only where one block waits for the other's signal, put a "
+        "__threadfence() before that signal"
+    )
+
+
+@rule("race", "missing_fence", example=race("between_blocks", access("atomic", 0, 5), access("write", 0, 4, block=1),
+      space="global", names=("x",)), seen=kernel("x[t] = 0;", "atomicAdd(&x[t], 1);"))  # fmt: skip
+def number_before_the_atomics(found: Finding, seen: Seen) -> str:
+    """A block stores a number to what other blocks change by atomics further down."""
+    lines = {place.role: place.line for place in found.places}
+    store, atomic = lines.get("write"), lines.get("atomic")
+    if found.space != "global" or not store or not atomic or store >= atomic:
+        return ""
+    names = (*found.names, found.array)
+    stored = [one.texts[-1] for one in seen.source.parts(store, store, "stored") if one.name in names]
+    if not stored or not all(re.fullmatch(r"-?[\d.]+[fu]?", text) for text in stored):
+        return ""
+    late = f"a block that begins late stores {stored[0]} in line {store} over what others have added by then"
+    zero = f": a `// zero {found.array}` line" if float(stored[0].rstrip("fu")) == 0 else ": a launch of its own"
+    return f"{late}{zero} does that before all of them"
+
+
 @rule("uninitialised_read", example=race("", access("read", 5, 6), kind="uninitialised_read"),
       seen=kernel("if (i >= n) return;", "part[t] = 1;", "x = part[t ^ 1];"))  # fmt: skip
 def return_before_ones_own_store(found: Finding, seen: Seen) -> str:
@@ -399,8 +489,13 @@ _GRID_SYNC, _COOPERATIVE = {"grid_sync": "grid.sync()"}, {"cooperative": True}
 _IN_ANOTHER_ORDER = {"kind": "race", "accesses": (("write", 4), ("read", 6))}
 _SAME_LINE = (access("write", 49, 4), access("read", 5, 4))
 
+_OF_BLOCK = (access("atomic", 0, 4, block=1), access("atomic", 0, 4))
+
 table(
     "races",
+    ("atomic_of_the_block", "race", "scope_of_the_block", race("scope_of_the_block", *_OF_BLOCK, space="global"),
+     "leave out the `_block` in the function's name (in PTX it is `.cta`): without it an atomic is one step for all "
+     "blocks"),
     ("grid_sync_between_blocks", "race", "between_blocks",
      race("between_blocks", *_OTHER_BLOCK, space="global", facts=_GRID_SYNC),
      "put a grid.sync() between the two accesses: it orders all blocks, __syncthreads() only its own",

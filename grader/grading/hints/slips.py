@@ -67,11 +67,19 @@ _ONE_ROW = LaunchPlan((Launch(kernel="k", args=("y",), grid=(1, 1, 1), block=(25
 def block_of_one_row(found: Finding, seen: Seen) -> str:
     """The kernel uses threadIdx.y for rows, but the block has one row."""
     launches = [one for one in seen.plan.launches if found.kernel in (None, one.kernel)]
-    used = next((one for one in seen.source.parts(1, END, "axis") if one.name == "threadIdx.y"), None)
+    kernels = {one.kernel for one in launches}
+    axes = (one for one in seen.source.parts(1, END, "axis") if one.name == "threadIdx.y")
+    used = next((one for one in axes if _is_in(one, kernels, seen.source)), None)
     if used is None or not launches or any(one.block[1] > 1 for one in launches):
         return ""
     row = f"the blocks of the launch in line {launches[0].line} are one row of {launches[0].block[0]} threads"
     return f"{row}, so `threadIdx.y`, line {used.line}, is 0 in all of them: is block= what the kernel needs?"
+
+
+def _is_in(part: Part, kernels: set[str], source: SourceView) -> bool:
+    """Whether a construct is in one of these kernels, and not in another one or in a function of several."""
+    function = source.function(part.line)
+    return function is not None and (function.name in kernels or (function.kind == "function" and len(kernels) == 1))
 
 
 _SWAPPED = LaunchPlan((Launch(kernel="k", args=("y", "src"), grid=(1, 1, 1), block=(256, 1, 1), line=1),))
@@ -162,11 +170,22 @@ def _has_else(source: SourceView, first: Part, name: str) -> bool:
 
 @rule("wrong", example=_OUTPUT, seen=kernel("float sum = src[t];", "fmaxf(sum, src[0]);"))
 def value_that_is_dropped(found: Finding, seen: Seen) -> str:
-    own = {one.name: one.texts[0] for one in seen.source.parts(1, END, "function") if one.name}
+    own = {one.name for one in seen.source.parts(1, END, "function") if one.name and _only_returns(one, seen.source)}
     for call in _parts(found, seen, "dropped"):
-        if call.name in _PURE or own.get(call.name, "void") != "void":
+        given = seen.source.parts(call.line, call.last, "call")
+        if any(text.startswith("&") for one in given if one.name == call.name for text in one.texts):
+            continue  # the address of what it changes
+        if call.name in _PURE or call.name in own:
             return f"line {call.line} calls {call.name} and uses nothing of what it returns: is a `… =` missing?"
     return ""
+
+
+def _only_returns(function: Part, source: SourceView) -> bool:
+    """Whether a function is of use for what it returns alone: it has no reference to a result, and no atomic."""
+    returned, given = function.texts
+    inside = islice(source.parts(function.line, function.last, "asm", "call"), MOST_PARTS)
+    changes = any(one.kind == "asm" or one.name.startswith("atomic") for one in inside)
+    return returned != "void" and bool(given) and "&" not in given and not changes
 
 
 @rule("wrong", example=_OUTPUT, seen=kernel("float part[64];", "part[threadIdx.x] = src[0];", "src[0] = part[9];"))

@@ -47,12 +47,13 @@ class RequestShape:
     bypass: bool = False  # an asynchronous copy that bypasses L1
     late: bool = False  # a volatile or relaxed store: other threads may see it later
     constant: bool = False  # a load from constant memory, which is part of global memory here
+    of_block: bool = False  # a strong access whose scope is the block: for other blocks it is an ordinary one
 
     @property
     def name(self) -> str:
         """The function's name, which has no text from the PTX."""
         strong, atomic = "_strong" * self.strong, f"_{self.atomic[0]}" if self.atomic else ""
-        bypass, late = "_bypass" * self.bypass, "_late" * self.late
+        bypass, late = "_bypass" * self.bypass, "_late" * self.late + "_block" * self.of_block
         space = "const" if self.constant else self.space
         return f"{self.kind}_{space}_{self.bits}x{self.count}_{self.used:x}{strong}{atomic}{bypass}{late}"
 
@@ -298,7 +299,7 @@ class _Request:
             report=findings.report_function(self.f.module),
             host=self._host(allocation), granule=self.code.sites.granule.get(self.space, 4),
             copies=self.code.copies, partial=self.shape.kind == "part", used=self.shape.used,
-            bypass=self.shape.bypass, constant=self.shape.constant,
+            bypass=self.shape.bypass, constant=self.shape.constant, of_block=self.shape.of_block,
         )  # fmt: skip
 
     def _host(self, allocation: Value) -> Value:
@@ -335,6 +336,8 @@ class _Request:
             lanes = f.iota(I64) + (WARP.load(f, self.warp, "index").zext(I64) * LANES)
             places = lanes * f.splat(stride) + offset + f.address(WORKER.load(f, self.worker, "local"))
         if self.buffered and not self.shape.late:
+            if self.kind in ("load", "atomic"):
+                f.call(store_buffer.show_block(f.module), self.worker, self.warp, group)
             f.call(store_buffer.drain_overlap(f.module), self.worker, self.warp, places, group,
                    f.const(I32, self.width), f.const(I32, int(self.kind == "load")))  # fmt: skip
         if self.kind == "atomic":

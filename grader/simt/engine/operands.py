@@ -182,7 +182,7 @@ class OperandEmitter(Emitter):
 
     def load_memory(
         self, space: str, address: Value, bits: int, count: int = 1, *, mask: Value | None = None, ordered: str = "",
-        used: int = -1,
+        used: int = -1, scope: str = "",
     ) -> list[Value]:  # fmt: skip
         """One warp request: each lane reads ``count`` elements of ``bits`` bits from ``address`` on.
 
@@ -192,12 +192,14 @@ class OperandEmitter(Emitter):
         out = self.f.array(kind, count)
         if self.op.index in self.g.sites.seeds:
             ordered = "relaxed"
-        shape = RequestShape(space, "load", bits, count, bool(ordered), used=used & ((1 << count) - 1))
+        of_block = scope == "cta" and space != "shared"
+        used &= (1 << count) - 1
+        shape = RequestShape(space, "load", bits, count, bool(ordered), used=used, of_block=of_block)
         self._request(shape, address, self.mask if mask is None else mask, out)
         return [self.f.load(kind, out, i * 4 * bits, align=4 * bits) for i in range(count)]
 
     def store_memory(
-        self, space: str, address: Value, values: Sequence[Value], bits: int, *, ordered: str = ""
+        self, space: str, address: Value, values: Sequence[Value], bits: int, *, ordered: str = "", scope: str = ""
     ) -> None:
         """One warp request: each lane writes its ``values`` (integers of ``bits`` bits) from ``address`` on."""
         out = self.f.array(vec(ir.IntType(bits)), len(values))
@@ -207,12 +209,20 @@ class OperandEmitter(Emitter):
         plain = ordered == "volatile" and space == "shared" and not self.g.sites.has_fences
         shape = RequestShape(
             space, "store", bits, len(values), bool(ordered) and not plain, used=(1 << len(values)) - 1,
-            late=self.g.adversarial and bool(ordered),
+            late=self.g.adversarial and bool(ordered), of_block=scope == "cta" and space != "shared",
         )  # fmt: skip
         self._request(shape, address, self.mask, out)
 
     def atomic_memory(
-        self, space: str, address: Value, bits: int, combine: Combine, name: str, operands: Sequence[Value]
+        self,
+        space: str,
+        address: Value,
+        bits: int,
+        combine: Combine,
+        name: str,
+        operands: Sequence[Value],
+        *,
+        scope: str = "",
     ) -> Value:
         """One warp request of read-modify-writes, lane by lane; returns the old values.
 
@@ -222,7 +232,8 @@ class OperandEmitter(Emitter):
         out = self.f.array(kind, 1 + len(operands))
         for i, value in enumerate(operands):
             self.f.store(value.bitcast(ir.IntType(bits)), out, (i + 1) * 4 * bits, align=4 * bits)
-        shape = RequestShape(space, "atomic", bits, 1, True, (name, combine, len(operands)), used=1)
+        of_block = scope == "cta" and space != "shared"
+        shape = RequestShape(space, "atomic", bits, 1, True, (name, combine, len(operands)), used=1, of_block=of_block)
         self._request(shape, address, self.mask, out)
         return self.f.load(kind, out, align=4 * bits)
 
@@ -247,9 +258,12 @@ class OperandEmitter(Emitter):
             self.f.call(store_buffer.drain(self.f.module), self.worker, self.warp, self.f.const(I32, 0))
 
     def fence(self, scope: str) -> None:
-        self.drain_stores()
         if scope != "cta":
+            if self.g.adversarial:
+                self.f.call(store_buffer.drain_block(self.f.module), self.worker, self.warp)
             self.g.observers.fenced(self)
+        elif self.g.adversarial:  # buffered stores stay there: other blocks may see them later
+            WORKER.store(self.f, self.worker, "block_fenced", 1)
 
     def acquire(self, scope: str) -> None:
         """Make the executing lanes' last load an acquire."""

@@ -186,7 +186,7 @@ class Schedule:
             WORKER.store(f, worker, "ctaid", value.trunc(I32), f.const(I32, axis))
         WORKER.store(f, worker, "serial", WORKER.load(f, worker, "serial_base") + block)
         WORKER.store(f, worker, "alive", WORKER.load(f, worker, "threads"))
-        for name in ("fenced", "partial_sync", "barriers", "of_grid", "round"):
+        for name in ("fenced", "block_fenced", "partial_sync", "barriers", "of_grid", "round"):
             WORKER.store(f, worker, name, 0)
         f.memset(WORKER.at(f, worker, "arrived"), 0, 64)
         f.memset(WORKER.at(f, worker, "arrived_acquired"), 0, 128)

@@ -4,6 +4,9 @@
 
 On a GPU other threads may see such stores late, and in another order, until a fence of the storing thread. A thread
 sees its own stores at once. In the order that lets others run after stores, later stores overtake the oldest one.
+
+A fence of the block orders stores for its own threads alone. So they stay in the buffer, until another thread of the
+block reads memory, or executes a fence of the device.
 """
 
 from __future__ import annotations
@@ -83,6 +86,38 @@ def drain(module: ir.IRModule, f: Builder) -> None:
     with f.if_(changed.get().ne(0)):
         for name in ("changes", "global_changes"):
             f.add_to(WORKER.at(f, worker, name), 0, 1)
+
+
+@generated("drain_block", VOID, PTR, PTR)
+def drain_block(module: ir.IRModule, f: Builder) -> None:
+    """drain_block(worker, warp), of a fence of the device: what the warp, or by a fence of the block another one, has
+    buffered.
+    """
+    worker, warp = f.args
+    f.call(drain(module), worker, warp, f.const(I32, 0))
+    with f.if_(WORKER.load(f, worker, "block_fenced").ne(0), likely=False), _each_warp(f, worker) as (_, other):
+        f.call(drain(module), worker, other, f.const(I32, 0))
+
+
+@generated("show_block", VOID, PTR, PTR, I32)
+def show_block(module: ir.IRModule, f: Builder) -> None:
+    """show_block(worker, warp, lanes): these lanes read memory; after a fence of the block, drain what its other
+    threads have buffered.
+    """
+    worker, warp, lanes = f.args
+    with f.if_(WORKER.load(f, worker, "block_fenced").ne(0), likely=False), _each_warp(f, worker) as (i, other):
+        of_others = f.var(i.ne(WARP.load(f, warp, "index")).zext(I32))
+        with _slots(f, worker, other) as slot:
+            of_others.set(of_others.get() | (lanes & ~HELD.load(f, slot, "lanes")))
+        with f.if_(of_others.get().ne(0)):
+            f.call(drain(module), worker, other, f.const(I32, 0))
+
+
+@contextmanager
+def _each_warp(f: Builder, worker: Value) -> Iterator[tuple[Value, Value]]:
+    """For each warp of the block: its index, and its state."""
+    with f.loop(WORKER.load(f, worker, "warp_count")) as i:
+        yield i, f.at(WORKER.load(f, worker, "warps"), i.zext(I64) * WORKER.load(f, worker, "warp_bytes"))
 
 
 @generated("drain_overlap", VOID, PTR, PTR, ROW, I32, I32, I32)

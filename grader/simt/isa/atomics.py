@@ -56,10 +56,16 @@ def _perform(e: BlockEmitter, m: Match, target: Operand, sources: Sequence[Opera
     if m.ORDER in ("release", "acq_rel"):
         e.fence(m.SCOPE or "gpu")
     if m.OP == "cas":
-        return e.atomic_memory(m.space, address, WIDTH[m.TYPE], _swap, "cas", values)
+        return e.atomic_memory(m.space, address, WIDTH[m.TYPE], _swap, "cas", values, scope=m.SCOPE)
     combine = combination(m.OP, m.TYPE)
     return e.atomic_memory(
-        m.space, address, WIDTH[m.TYPE], lambda f, old, given: combine(f, old, given[0]), f"{m.OP}_{m.TYPE}", values
+        m.space,
+        address,
+        WIDTH[m.TYPE],
+        lambda f, old, given: combine(f, old, given[0]),
+        f"{m.OP}_{m.TYPE}",
+        values,
+        scope=m.SCOPE,
     )
 
 

@@ -76,35 +76,36 @@ def _parameter(e: BlockEmitter, source: Operand, bits: int, count: int) -> list[
     return values
 
 
-@form("ld{.SPACE}{.CACHE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory", "load"), also=ACCESS)
+@form("ld{.SPACE}{.CACHE}{.EVICT}{.L2::cache_hint}{.PREFETCH}{.VEC}.TYPE d, a{, policy}", raw=True,
+      tags=("memory", "load"), also=ACCESS)  # fmt: skip
 @form("ld.volatile{.SPACE}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=ACCESS)
 @form("ld.ORDER.SCOPE{.SPACE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory", "fence"),
       ORDER=("relaxed", "acquire"), also=ACCESS)  # fmt: skip
-@form("ld.SPACE{.CACHE}.nc{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",),
+@form("ld.SPACE{.CACHE}.nc{.EVICT}{.L2::cache_hint}{.PREFETCH}{.VEC}.TYPE d, a{, policy}", raw=True, tags=("memory",),
       also=ACCESS | {"SPACE": ("global",)})  # fmt: skip
 @form("ldu{.SPACE}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=ACCESS)
 def ld(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    target, source = i.operands
+    target, source, *_policy = i.operands
     bits, count, targets = WIDTH[m.TYPE], int(m.VEC[1:] or 1), items(target)
     values = _parameter(e, source, bits, count) if m.space == "param" else None
     if values is None:
         ordered = "volatile" if m.volatile else m.ORDER
         used = -1 if m.ORDER else e.used(targets)
-        values = e.load_memory(m.space, e.address_of(source), bits, count, ordered=ordered, used=used)
+        values = e.load_memory(m.space, e.address_of(source), bits, count, ordered=ordered, used=used, scope=m.SCOPE)
     if m.ORDER == "acquire":
         e.acquire(m.SCOPE)
     for item, value in zip(targets, values, strict=True):
         e.write(item, value.bitcast(ELEMENT[m.TYPE]), m.TYPE)
 
 
-@form("st{.SPACE}{.CACHE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory",), also=ACCESS)
+@form("st{.SPACE}{.CACHE}{.EVICT}{.L2::cache_hint}{.VEC}.TYPE a, b{, policy}", raw=True, tags=("memory",), also=ACCESS)
 @form("st.volatile{.SPACE}{.VEC}.TYPE a, b", raw=True, tags=("memory",), also=ACCESS)
 @form("st.ORDER.SCOPE{.SPACE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory", "fence"),
       ORDER=("relaxed", "release"), also=ACCESS)  # fmt: skip
 def st(e: BlockEmitter, m: Match, i: Instruction) -> None:
     if m.ORDER == "release":
         e.fence(m.SCOPE)
-    target, source = i.operands
+    target, source, *_policy = i.operands
     bits = WIDTH[m.TYPE]
     values = []
     for item in items(source):
@@ -112,7 +113,7 @@ def st(e: BlockEmitter, m: Match, i: Instruction) -> None:
         same = bits_of(value.type) == bits
         values.append(value.bitcast(INTEGERS[bits]) if same else value.resize(INTEGERS[bits]))
     ordered = "volatile" if m.volatile else m.ORDER
-    e.store_memory(m.space, e.address_of(target), values, bits, ordered=ordered)
+    e.store_memory(m.space, e.address_of(target), values, bits, ordered=ordered, scope=m.SCOPE)
 
 
 @form("prefetch{.SPACE}.LEVEL a", raw=True, SPACE=SPACES, LEVEL=("L1", "L2", "L2::evict_last", "L2::evict_normal"))

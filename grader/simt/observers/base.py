@@ -50,6 +50,7 @@ class ObservedAccess:
     bypass: bool = False  # an asynchronous copy that bypasses L1
     constant: bool = False  # a load from constant memory; its space is global
     used: int = -1  # a bit for each element whose value is used
+    of_block: bool = False  # a strong access whose scope is the block
 
     @property
     def width(self) -> int:

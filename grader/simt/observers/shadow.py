@@ -67,7 +67,8 @@ class Shadow(Observer):
                 inside = replace(inside, offset=values[0], host=values[1], out=values[2])
             self._watch(inside, _Cells(inside, place))
 
-        name = f"watch_{access.space}_{access.kind}{'_strong' * access.strong}{f'_{access.bits}' * compared}"
+        order = "_strong" * access.strong + "_block" * access.of_block
+        name = f"watch_{access.space}_{access.kind}{order}{f'_{access.bits}' * compared}"
         arguments = [PTR, PTR, vec(I64), I32, I32, I32, vec(I64), *[vec(I64), I64, PTR] * compared]
         watch = generated_once(access.f.module, name, VOID, arguments, build)
         values = (access.offset, access.host, access.out) if compared else ()
@@ -215,7 +216,7 @@ def _reaching(access: ObservedAccess, start: int) -> ObservedAccess:
 
 def _suspects(access: ObservedAccess, mine: Value, other: Value, *, every_pair: bool) -> Value:
     """A quick test: the access is by another thread of this launch (shared memory: block), and not both are atomic or
-    volatile, unless ``every_pair`` is wanted.
+    volatile, unless ``every_pair`` is wanted. One whose scope is the block is neither, for another block.
     """
     f = access.f
     same_thread = _same_thread(mine, other)
@@ -224,7 +225,10 @@ def _suspects(access: ObservedAccess, mine: Value, other: Value, *, every_pair: 
     recent = (other >> Stamp.SERIAL).uge(f.splat(WORKER.load(f, access.worker, origin)))
     found = recent & (~same_thread | several)
     if access.strong and not every_pair:
-        found = found & (other & (1 << Stamp.ATOMIC)).eq(0)
+        weak = (other & (1 << Stamp.ATOMIC)).eq(0)
+        if access.of_block and access.space == "global":
+            weak = weak | (other >> Stamp.SERIAL).ne(f.splat(WORKER.load(f, access.worker, "serial")))
+        found = found & weak
     return found
 
 

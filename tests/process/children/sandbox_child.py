@@ -97,6 +97,7 @@ def slow_parent(call: str) -> str:
         "setpriority": lambda: os.setpriority(os.PRIO_PROCESS, parent, 0),
         "sched_setaffinity": lambda: os.sched_setaffinity(parent, os.sched_getaffinity(0)),
         "sched_setscheduler": lambda: os.sched_setscheduler(parent, os.SCHED_OTHER, os.sched_param(0)),
+        "real_time": lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),
         "kill": lambda: os.kill(parent, 0),
         "owner": lambda: fcntl.fcntl(0, fcntl.F_SETOWN, parent),
         "owner_ex": lambda: fcntl.fcntl(0, F_SETOWN_EX, struct.pack("ii", 1, parent)),
