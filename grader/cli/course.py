@@ -297,7 +297,8 @@ def print_paged(text: str, closing: str) -> None:
     closing = wrapped(closing, width=screen().width)
     lines = text.count("\n") + closing.count("\n") + 1
     if sys.stdin.isatty() and sys.stdout.isatty() and lines >= shutil.get_terminal_size((80, 24)).lines:
-        os.environ.setdefault("LESS", "FRX")  # the text stays on the screen after the pager has ended
+        # The text stays on the screen after the pager has ended; its last line says how to end it.
+        os.environ.setdefault("LESS", "FRX-Psspace\\: on   b\\: back   q\\: end$")
         click.echo_via_pager(f"{text}{closing}\n")  # click strips colours that the pager cannot show
     else:
         print_text(text)
