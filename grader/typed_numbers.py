@@ -19,7 +19,7 @@ _GROUPED = re.compile(r"\d{1,3}(?:[ ,]\d{3})+")  # as people write large numbers
 _NUMBER_AND_UNIT = re.compile(r"[≈~]?(?P<number>.*[\d).])\s*(?P<unit>[^\d().]*)", re.DOTALL)
 
 _BEFORE = re.compile(r"^(?:(?:it is|it's|is|about|roughly|ca\.?|=)\s*)+", re.IGNORECASE)
-_REASON = re.compile(r"\s*[;:(]|,(?!\d{3}\b)|\s(?:because|since|as|for|so|from|due|with|per block|[-–—])\s", re.IGNORECASE)
+_REASON = re.compile(r"\s*[;:(]|,(?!\d{3}\b)|\s(?:because|since|as|for|so|from|due|with|[-–—])\s", re.IGNORECASE)
 
 _PREFIXES = {
     "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3, "µ": 1e-6, "μ": 1e-6, "u": 1e-6, "n": 1e-9,
@@ -70,7 +70,7 @@ def values_in_unit(text: str, unit: str) -> tuple[float, ...]:
 
 
 def _with_reasons(text: str) -> Iterator[str]:
-    """The text, then what of it may be the number: without words before and a reason after it, and after its last ``=``."""
+    """The text, then what of it may be the number: without words before and a reason after it; after its last ``=``."""
     yield text
     head = _REASON.split(_BEFORE.sub("", text.strip()), maxsplit=1)[0].strip(" .")
     yield head

@@ -116,7 +116,7 @@ def _open_path(catalog: Catalog) -> Sequence[CourseExercise]:
 
 
 def _alone(entries: Sequence[CourseExercise], catalog: Catalog) -> Sequence[CourseExercise]:
-    """Those whose task can be read alone: it asks for code, and names no earlier exercise that was not passed; else all.
+    """Those whose task can be read alone: it asks for code, and names no earlier exercise that is still open; else all.
 
     For a person who has passed anything, also what the exercise builds on is passed, if there is such an exercise.
     """

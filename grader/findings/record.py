@@ -53,9 +53,9 @@ class Finding:
         return Diagnostic(
             kind=self.kind, message=message, severity=self.severity, file=self.file, line=self.line,
             kernel=self.kernel, thread=self.thread, block=self.block, space=self.space, array=self.array,
-            index=self.index, indices=self.indices, address=self.address, accesses=tuple(accesses), count=self.count, hint=hint,
-            counter=self.counter, launch=self.launch, cause=self.cause, rule=rule, places=self.places, names=self.names,
-            axes=self.axes,
+            index=self.index, indices=self.indices, address=self.address, accesses=tuple(accesses),
+            count=self.count, hint=hint, counter=self.counter, launch=self.launch, cause=self.cause, rule=rule,
+            places=self.places, names=self.names, axes=self.axes,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:

@@ -395,9 +395,7 @@ def test_without_a_name_the_chosen_path_comes_first_while_some_of_it_is_open():
     for seed in range(10):
         assert "attention" in chosen(CATALOG, None, None, Random(seed)).entry.exercise.paths
     _pass(*(entry.name for entry in CATALOG.exercises if "attention" in entry.exercise.paths))
-    assert any(
-        "attention" not in chosen(CATALOG, None, None, Random(seed)).entry.exercise.paths for seed in range(10)
-    )
+    assert any("attention" not in chosen(CATALOG, None, None, Random(seed)).entry.exercise.paths for seed in range(10))
 
 
 def test_a_task_that_leans_on_a_step_that_was_not_passed_is_not_drawn():

@@ -33,7 +33,8 @@ def return_before_the_store(found: Finding, seen: Seen) -> str:
 
 
 @rule("wrong", example=finding("wrong", array="y", index=0, names=("src",), facts={**_ALONE, "count": 9}),
-      seen=Seen(kernel("// YOUR CODE: store").source, LaunchPlan((Launch("k", ("y",), (1, 1, 1), (9, 1, 1)),))))  # fmt: skip
+      seen=Seen(kernel("// YOUR CODE: store").source,
+                LaunchPlan((Launch("k", ("y",), (1, 1, 1), (9, 1, 1)),))))  # fmt: skip
 def kernel_without_code(found: Finding, seen: Seen) -> str:
     """Nothing was written, and the kernel that gets the array still has the stub's comment and stores nothing there."""
     if seen.host or found.facts.get("value") not in _UNWRITTEN or not seen.source.is_clear():
