@@ -628,6 +628,11 @@ faults.same_call_for_all
     → sum waits at a barrier, and line 7 calls it: every thread must make each call, outside of any if, and of a
       loop that some leave early
 
+faults.whole_warps_make_the_call
+    thread 5 of block 0 reads lane 16 at k.cu:4, which does not take part: the value is undefined
+    → line 9 calls add only where `threadIdx.x < 8`, so that a part of the warp executes its shuffles: let whole
+      warps make the call, `threadIdx.x < 32` for example
+
 faults.same_barrier_for_all
     barrier divergence: threads of one block wait at different barriers, thread 0 at k.cu:4 and thread 5 at
     k.cu:6, so the kernel never ends
