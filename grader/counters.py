@@ -69,7 +69,7 @@ HEADINGS: Mapping[str, str] = {
     "sector_efficiency": "sector eff.",
     "excess_wavefronts": "bank excess",
     "active_lanes": "lanes",
-    "instructions": "instructions",
+    "instructions": "warp instr.",
     "registers": "regs",
 }
 """The counters of a report's table, with their headings."""

@@ -170,8 +170,9 @@ class AlsoTimed:
 class Large:
     """A size with more than 2^31 elements in an array, for a statement that promises it.
 
-    ``period`` has the number of rows that inputs and outputs repeat, an odd one: the case needs little memory. Of its
-    launch three blocks run, on the simulator, the last one among them.
+    ``period`` has the number of rows that inputs and outputs repeat, an odd one: the case needs little memory. Of an
+    array without rows it is an odd multiple of eight, so that no pack crosses its end. Of the launch three blocks run,
+    on the simulator, the last one among them.
     """
 
     size: Size

@@ -145,6 +145,11 @@ def index_words(index: Sequence[int], axes: int = 1) -> str:
     return str(index[0]) if used == 1 else "({})".format(", ".join(map(str, index[:used])))
 
 
+def subscripts(index: int, indices: Sequence[int] = ()) -> str:
+    """``[49]``, or ``[1][17]`` for the same element of an array with several dimensions."""
+    return "".join(f"[{one}]" for one in indices or (index,))
+
+
 def number(value: float | None) -> str:
     """Return a counter's value: integers in full, others with four significant digits, None and NaN as ``–``."""
     if value is None or value != value:

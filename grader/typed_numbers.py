@@ -8,7 +8,7 @@ values_in_unit("12.5 MB", "GB")        -> (0.0125,)      one for each way to rea
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from grader.expressions import ExpressionError, Number, evaluate
 
@@ -17,6 +17,9 @@ _BYTES = re.compile(r"([\d.]+)\s*([KMG])iB")  # as reports print them
 _DECIMAL = re.compile(r"-?\d*\.(?P<digits>\d+)(?:e(?P<exponent>[+-]?\d{1,3})|\s*(?P<unit>[KMG])iB)?", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:[ ,]\d{3})+")  # as people write large numbers, and as statements print them
 _NUMBER_AND_UNIT = re.compile(r"[≈~]?(?P<number>.*[\d).])\s*(?P<unit>[^\d().]*)", re.DOTALL)
+
+_BEFORE = re.compile(r"^(?:(?:it is|it's|is|about|roughly|ca\.?|=)\s*)+", re.IGNORECASE)
+_REASON = re.compile(r"\s*[;:(]|,(?!\d{3}\b)|\s(?:because|since|as|for|so|from|due|with|[-–—])\s", re.IGNORECASE)
 
 _PREFIXES = {
     "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3, "µ": 1e-6, "μ": 1e-6, "u": 1e-6, "n": 1e-9,
@@ -58,7 +61,24 @@ def values_in_unit(text: str, unit: str) -> tuple[float, ...]:
     """The typed number in ``unit``, which may be left out, typed, or replaced by a larger or smaller one.
 
     ``3/4`` and ``75 %`` are the same share, whether the unit is ``%`` or none; without a sign, 0.5 may be either.
+    A reason may stand beside the number: ``8, because 256/32 = 8``, ``4 * 32 = 128``, ``about 8``.
     """
+    for part in _with_reasons(text):
+        if values := _values(part, unit):
+            return values
+    return ()
+
+
+def _with_reasons(text: str) -> Iterator[str]:
+    """The text, then what of it may be the number: without words before and a reason after it; after its last ``=``."""
+    yield text
+    head = _REASON.split(_BEFORE.sub("", text.strip()), maxsplit=1)[0].strip(" .")
+    yield head
+    if "=" in head:
+        yield head.rpartition("=")[2]
+
+
+def _values(text: str, unit: str) -> tuple[float, ...]:
     typed = _NUMBER_AND_UNIT.fullmatch(text.strip())
     value = typed_value(typed["number"]) if typed else None
     if typed is None or value is None:

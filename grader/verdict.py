@@ -90,6 +90,7 @@ class Diagnostic:
     space: str | None = None  # "global" | "shared" | "local" | "const"
     array: str | None = None
     index: int | None = None
+    indices: tuple[int, ...] = ()  # of the same element in each dimension of a shared array's declaration, if several
     address: int | None = None
     accesses: tuple[Access, ...] = ()
     count: int = 1  # number of occurrences

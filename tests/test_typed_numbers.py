@@ -40,3 +40,24 @@ def test_an_answer_may_leave_its_unit_out_or_take_a_related_one(
     text: str, unit: str, values: tuple[float, ...]
 ) -> None:
     assert values_in_unit(text, unit) == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value"),
+    [
+        ("8, because 256/32 = 8", "", 8),
+        ("8 because 256 threads are 8 warps", "warps", 8),
+        ("4 * 32 = 128 bytes", "B", 128),
+        ("about 12.5 MB", "MB", 12.5),
+        ("29 ms: 140 GB / 4.8 TB/s", "ms", 29),
+        ("75 % (three of four)", "%", 75),
+        ("it is 1,048,576", "", 1048576),
+    ],
+)
+def test_a_reason_beside_the_number_is_no_obstacle(text: str, unit: str, value: float) -> None:
+    assert values_in_unit(text, unit) == (pytest.approx(value),)
+
+
+@pytest.mark.parametrize("text", ["because 8", "a few", "many, 8 of them", "-"])
+def test_words_before_any_number_are_no_answer(text: str) -> None:
+    assert values_in_unit(text, "") == ()

@@ -206,7 +206,11 @@ def words() -> None:
     """Explain a word of statements and reports, or a counter; without WORD, list all words."""
 
 
-@command("practice.show_progress", path_option("--export", help="Write it to a .json or .csv file."), AS_JSON, COURSE)
+@command(
+    "practice.show_progress",
+    click.option("--all", "whole", is_flag=True, help="Show the whole course, not only your path."),
+    path_option("--export", help="Write it to a .json or .csv file."), AS_JSON, COURSE,
+)  # fmt: skip
 def progress() -> None:
     """Show which exercises you have passed, with scores and dates."""
 

@@ -244,7 +244,8 @@ def show_statement(
         more = f"also explains each report{f' and prints {listed(entry.exercise.headers)}' if entry.headers else ''}"
         closing += f" `grade show {entry.name}{variant_words(entry)} --full` {more}."
     if others := [one.name for one in entry.exercise.variants if not entry.exercise.variant and not steps]:
-        closing += f" It has variants: {listed(others)}; `grade start {entry.name} --variant {others[0]}` starts one."
+        closing += f" Variants of it, which are other tasks for the same idea: {listed(others)}; "
+        closing += f"`grade start {entry.name} --variant {others[0]}` starts one."
     page_text = task if steps else _with_facts(task, entry, catalog)
     shown = shown_statement(page_text, no_color=no_color)
     if paged:
@@ -297,7 +298,8 @@ def print_paged(text: str, closing: str) -> None:
     closing = wrapped(closing, width=screen().width)
     lines = text.count("\n") + closing.count("\n") + 1
     if sys.stdin.isatty() and sys.stdout.isatty() and lines >= shutil.get_terminal_size((80, 24)).lines:
-        os.environ.setdefault("LESS", "FRX")  # the text stays on the screen after the pager has ended
+        # The text stays on the screen after the pager has ended; its last line says how to end it.
+        os.environ.setdefault("LESS", "FRX-Psspace\\: on   b\\: back   q\\: end$")
         click.echo_via_pager(f"{text}{closing}\n")  # click strips colours that the pager cannot show
     else:
         print_text(text)

@@ -69,12 +69,13 @@ NO_SANDBOX = click.option(
 OUTPUT = path_option("--output", help="Also write the table as Markdown, and FILE.json.")
 
 
-@click.group(cls=GradeGroup, context_settings={"help_option_names": ["-h", "--help"]})
+NEW_HERE = "New here? `grade next` says where to start, and `grade list` shows all exercises."
+
+
+@click.group(cls=GradeGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=NEW_HERE)
 @click.version_option(__version__, prog_name="warpgrade")
 def cli() -> None:
     """Grade a CUDA kernel: is it correct, does it use the technique of the step, how close is it to the peak?
-
-    New here? `grade next` says where to start, and `grade list` shows all exercises.
 
     NAME is an exercise, its number, a part of its name, or a file with its name. The graded file is --file, else
     ./NAME.cu, else, in a clone of warpgrade, the stub in its exercises/.

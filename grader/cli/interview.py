@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +15,13 @@ from secrets import randbits
 from grader.catalog.courses import CourseExercise
 from grader.catalog.exercises import Catalog, is_number
 from grader.catalog.paths import find_path
+from grader.catalog.statements import task_in
 from grader.cli.course import find, load
 from grader.cli.sitting import Sitting, TypedLines, graded_by, print_report
 from grader.errors import UsageError
 from grader.frozen import dataclass
 from grader.output import print_text, say
+from grader.practice.chosen import chosen_path
 from grader.practice.history import gradable_here, key_of, passed_names
 from grader.practice.interview import CODE_SHARE, MAX_BYTES, Interview, interview_in, interview_text
 from grader.render.interview import changes_text, clock, minutes_of
@@ -26,6 +29,7 @@ from grader.text import minutes_words
 from grader.verdict import SEED_BITS
 
 MINUTES = 45.0
+_NAME = re.compile(r"\w+")
 SUFFIX = ".json"
 
 
@@ -76,12 +80,13 @@ def chosen(
 ) -> Choice:  # fmt: skip
     """The exercise for an interview of so many minutes. Raises UsageError.
 
-    ``target`` is an exercise, a ladder, or a chapter's number; without it, any exercise of the path or of the course.
-    Of several, one that this machine can grade and that was not passed before, else a variant of one that was; among
-    these one for which the time for the code is enough, else the shortest.
+    ``target`` is an exercise, a ladder, or a chapter's number; without it, any exercise of the path, of the person's
+    path while some of it is open, or of the course. Of several, one that this machine can grade and that was not passed
+    before, else a variant of one that was. Among these one that can be asked alone (`_alone`), and for which the time
+    for the code is enough, else the shortest.
     """
     if target is None:
-        among = find_path(catalog, path).exercises if path else catalog.exercises
+        among = find_path(catalog, path).exercises if path else _open_path(catalog) or catalog.exercises
     else:
         ladder = tuple(entry for entry in catalog.exercises if entry.exercise.ladder == target.strip())
         chapter = catalog.chapter(int(target)) if is_number(target.strip()) and int(target) < 100 else ()
@@ -91,7 +96,7 @@ def chosen(
         raise UsageError("this machine can grade none of these exercises", code="unsupported", hint="name another one")
     passed = passed_names(here)
     if new := [entry for entry in here if entry.name not in passed]:
-        entry = draw.choice(in_time(new, minutes))
+        entry = draw.choice(in_time(_alone(new, catalog), minutes))
         return Choice(entry, note=_more_time(entry, minutes))
     if varied := [entry for entry in here if entry.exercise.variants]:
         entry = draw.choice(in_time(varied, minutes))
@@ -100,6 +105,38 @@ def chosen(
         return Choice(entry, variant, note.rstrip())
     entry = draw.choice(in_time(here, minutes))
     return Choice(entry, note=f"You have passed {entry.name} before. {_more_time(entry, minutes)}".rstrip())
+
+
+def _open_path(catalog: Catalog) -> Sequence[CourseExercise]:
+    """The exercises of the person's path that this machine can grade, if one of them is not passed yet."""
+    path = chosen_path(catalog)
+    here = [entry for entry in path.exercises if gradable_here(entry)] if path else []
+    passed = passed_names(here)
+    return here if any(entry.name not in passed for entry in here) else ()
+
+
+def _alone(entries: Sequence[CourseExercise], catalog: Catalog) -> Sequence[CourseExercise]:
+    """Those whose task can be read alone: it asks for code, and names no earlier exercise that is still open; else all.
+
+    For a person who has passed anything, also what the exercise builds on is passed, if there is such an exercise.
+    """
+    number_of = {entry.name: entry.number for entry in catalog.exercises}
+    passed = passed_names(catalog.exercises)
+    asked = [one for one in entries if not one.exercise.answers] or list(entries)
+
+    def earlier(entry: CourseExercise) -> set[str]:
+        words = set(_NAME.findall(task_in(_statement(entry))))
+        return {name for name in words & number_of.keys() if number_of[name] < entry.number}
+
+    readable = [one for one in asked if earlier(one) <= passed] or asked
+    return [one for one in readable if passed and set(one.exercise.after) <= passed] or readable
+
+
+def _statement(entry: CourseExercise) -> str:
+    try:
+        return entry.statement.read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def in_time(entries: Sequence[CourseExercise], minutes: float) -> Sequence[CourseExercise]:

@@ -110,6 +110,7 @@ def finished(catalog: Catalog, path: CoursePath) -> str:
     passed = passed_names(catalog.exercises)
     if all(entry.name in passed for entry in path.exercises):
         done = f"You have passed all {counted(len(path.exercises), 'exercise')} of the path {path.name}."
+        done += " `grade interview` practises an interview, `grade quiz` asks questions."
     else:
         done = f"You have passed every exercise of the path {path.name} that this machine can grade."
     others = (path_in(catalog, name) for name in path_names(catalog) if name != path.name)

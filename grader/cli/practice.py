@@ -45,6 +45,7 @@ from grader.practice.standings import (
     PlacedExercise,
     moved_sentences,
     named_in,
+    path_lines,
     prediction_lines,
     progress_document,
     runs_csv,
@@ -362,8 +363,11 @@ def prediction_line(line: str, width: int) -> str:
     return wrapped(f"{predicted}{comma}{count.replace(' ', NO_BREAK)}", width=width, indent=" " * 4)
 
 
-def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None) -> int:
-    """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, by its suffix."""
+def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None, whole: bool = False) -> int:
+    """Print the progress as a table or as one JSON document, or write it to a file: JSON or CSV, by its suffix.
+
+    The table has the exercises of the chosen path, and others that were tried; all of the course if ``whole``.
+    """
     from grader.practice.quiz import due_today, utc_now
 
     catalog, history = load(courses), progress()
@@ -383,14 +387,22 @@ def show_progress(courses: Sequence[Path], *, as_json: bool, export: Path | None
     elif export is not None:
         print_line(f"{counted(len(runs), 'run')} written to {export}.")
     else:
-        for line in table_lines(overview, title=chapter_title, day=local_day):
+        path = chosen_path(catalog)
+        if path is not None and not whole:
+            heading = f"Your path {path.name}: {path_standing(path, passed_names(path.exercises))}"
+            table = path_lines(overview, heading, [entry.name for entry in path.exercises], day=local_day)
+        else:
+            table = table_lines(overview, title=chapter_title, day=local_day)
+        for line in table:
             print_line(line)
         for line in prediction_lines(predictions, overview.names(), day=local_day):
             print_line(prediction_line(line, screen().width))
         for sentence in moved_sentences(overview):
             say(sentence)
-        if path := chosen_path(catalog):
+        if path is not None and whole:
             say(f"Your path {path.name}: {path_standing(path, passed_names(path.exercises))}")
+        elif path is not None:
+            say("`grade progress --all` shows the whole course.")
         if due := due_today(catalog.exercises, history, utc_now):
             say(f"{counted(due, 'question')} {'is' if due == 1 else 'are'} due today: `grade quiz` asks.")
         none_yet = "`grade start NAME` starts an exercise; `grade next` proposes one."

@@ -102,8 +102,10 @@ class Conversation:
     def hold(self, count: int) -> int:
         """Ask until the person leaves or nothing is left; returns the exit code."""
         say(f"{counted(count, 'question')}: {self._quiz.due} due, {self._quiz.new} new.")
-        say("A number is checked; with another question you compare your answer with a good one, and say how well you")
-        say("knew it. Enter alone shows the answer; Ctrl-D ends.")
+        say(
+            "A number is checked; with another question you compare your answer with a good one, and say how well you "
+            "knew it. Enter alone shows the answer; q or Ctrl-D ends."
+        )
         with suppress(ImportError):
             import_module("readline")  # then the arrow keys edit what is typed
         with suppress(Leaving), _ctrl_c_leaves():

@@ -25,14 +25,28 @@ def reserved() -> frozenset[str]:
     return frozenset({*COMMANDS, HELP})
 
 
-class InOrder(click.Group):
+LONGEST = 200  # characters of a command's first sentence
+
+
+class WholeSentences(click.Group):
+    """A group whose help has the whole first sentence of each command, in several lines where it is long."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        shown = [(name, one.get_short_help_str(LONGEST)) for name, one in commands if one and not one.hidden]
+        if shown:
+            with formatter.section("Commands"):
+                formatter.write_dl(shown)
+
+
+class InOrder(WholeSentences):
     """A group whose help lists the commands in the order in which they are declared: that of the work."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
 
-class GradeGroup(click.Group):
+class GradeGroup(WholeSentences):
     """A group whose unknown first word is an exercise name."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:

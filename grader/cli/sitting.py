@@ -70,9 +70,19 @@ class Keyboard(Protocol):
     def forget(self) -> None:
         """Throw away what was typed before it was asked for: it is no answer to the next question."""
 
+    def ready(self, prompt: str) -> bool:
+        """Whether the person wants to begin; True without a terminal, where nobody is asked."""
+
 
 class TypedLines:
     """The lines of standard input."""
+
+    def ready(self, prompt: str) -> bool:
+        if not sys.stdin.isatty():
+            return True
+        print_text(prompt)
+        line = sys.stdin.readline()
+        return bool(line) and line.strip().casefold()[:1] not in (LEAVE, "n")
 
     def line(self, prompt: str, seconds: float) -> str | None:
         print_text(prompt)
@@ -162,6 +172,8 @@ class Sitting:
         if self.session.ended:
             say("This interview is over. Its report:")
             return self._report()
+        if not self.session.started and not self._is_wanted():
+            return 1
         goes_on = f"The clock runs on: `grade interview {self.file}` goes on with it."
         with ctrl_c_ends_at_once(wrapped(f"grade: interrupted. {safe(goes_on)}", width=screen().width, indent=" " * 7)):
             self._open()
@@ -187,6 +199,11 @@ class Sitting:
 
     # ------------------------------------------------------------------------------------------------ the beginning
 
+    def _is_wanted(self) -> bool:
+        """Whether to begin, with the time and the rules said before the clock starts; nothing is written for a no."""
+        say(f"An interview of {minutes_of(self.session)}, with no hints and no solution. {self._times()}")
+        return self.keyboard.ready("The clock starts with the task. Enter begins, q leaves > ")
+
     def _open(self) -> None:
         """Begin, or go on: the files, the task, the time."""
         if self.session.started:
@@ -196,10 +213,7 @@ class Sitting:
             self._copy_stubs()
             self._keep(replace(self.session, started=self._time()))
             self._show_task()
-            say(
-                f"An interview of {minutes_of(self.session)}, with no hints and no solution. {self._times()} "
-                "Grade as often as you want."
-            )
+            say(f"{self._times()} Grade as often as you want.")
         if self.session.code_ended_s is None:
             say(f"Write your code in {listed(map(str, self._paths()))}, where it says YOUR CODE.")
             print_line(KEYS.format(file=self.file).lstrip("\n"))

@@ -34,6 +34,7 @@ class Finding:
     array: str | None = None
     names: tuple[str, ...] = ()  # the kernel's parameters that point to the array
     index: int | None = None
+    indices: tuple[int, ...] = ()  # of the same element, for each dimension of its declaration; () if there is only one
     address: int | None = None
     places: tuple[Place, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -52,9 +53,9 @@ class Finding:
         return Diagnostic(
             kind=self.kind, message=message, severity=self.severity, file=self.file, line=self.line,
             kernel=self.kernel, thread=self.thread, block=self.block, space=self.space, array=self.array,
-            index=self.index, address=self.address, accesses=tuple(accesses), count=self.count, hint=hint,
-            counter=self.counter, launch=self.launch, cause=self.cause, rule=rule, places=self.places, names=self.names,
-            axes=self.axes,
+            index=self.index, indices=self.indices, address=self.address, accesses=tuple(accesses),
+            count=self.count, hint=hint, counter=self.counter, launch=self.launch, cause=self.cause, rule=rule,
+            places=self.places, names=self.names, axes=self.axes,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:

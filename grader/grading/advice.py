@@ -188,7 +188,7 @@ def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
     elif finished_path:
         following = (
             f"That was the last exercise of the path {safe(finished_path)} that this machine can grade. `grade "
-            "interview` is one against the clock; `grade next` says what could follow."
+            "interview` practises an interview, an exercise against the clock; `grade next` says what could follow."
         )
     elif request.services.gpu is None:
         following = "That was the last exercise that needs no GPU; `grade list` marks those that need one."

@@ -15,6 +15,7 @@ from grader.backends.gpu.setup import Setup, Untimed, prepare
 from grader.errors import SubmissionError, Unsupported
 from grader.frozen import dataclass
 from grader.grading.cases import secret_size_below_timed
+from grader.grading.large import is_narrow
 from grader.grading.records import Speed
 from grader.inputs import element_count
 from grader.timing import roofline
@@ -34,7 +35,8 @@ BUSY = "the machine was not steady: the grader's own copy changed its speed whil
 VERIFIED = 3  # samples at a secret size; with those that warm up, the kinds of values that are not timed are among them
 MOST_OF_MEMORY = 0.8  # of a GPU's memory, for arrays of more than 2^31 elements: others may use it, too
 STRAYED = ("out_of_bounds", "crash")
-"""The verdicts that count at the large size: a launch that takes long or does not fit there shows nothing."""
+"""The verdicts that count at the large size, besides a size that a parameter cannot hold: a launch that takes long, or
+whose grid does not fit, shows nothing."""
 UNKNOWN_REFERENCE = "what it is measured against could not be measured here"
 
 
@@ -95,9 +97,9 @@ class SpeedTest:
         try:
             return self._failed_at(Untimed("large", large.size), 1, session, asks)
         except SubmissionError as error:
-            if error.verdict not in STRAYED:
-                return None
-            raise
+            if error.verdict in STRAYED or is_narrow(error):
+                raise
+            return None
 
     def _failed_at(self, untimed: Untimed, samples: int, session: GpuSession, hint: str = "") -> Speed | None:
         """What is wrong at this size; None if nothing is, or the GPU has no room for it. Raises SubmissionError.

@@ -1,8 +1,8 @@
 """A case with arrays of more than 2^31 elements: its buffers, and the check of three of its blocks.
 
 The arrays repeat a few rows, so that they need little memory (`docs/design/026-large-arrays.md`). Most blocks do not
-run, and addresses share memory. So only two errors count: a stray access; and a wrong value among the written ones, if
-each block computes its values alone. Otherwise nothing is known.
+run, and addresses share memory. So only three errors count: a size that a parameter cannot hold; a stray access; and a
+wrong value among the written ones, if each block computes its values alone. Otherwise nothing is known.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from grader.backends.base import Execution
+    from grader.errors import SubmissionError
     from grader.exercise import Exercise, Size
     from grader.findings.record import Finding
     from grader.grading.cases import CaseData
@@ -98,9 +99,17 @@ def certain(execution: Execution) -> Execution:
     return replace(execution, findings=found, failure=word_of_kind(found[0].kind) if found else None)
 
 
-def are_final(plan: LaunchPlan, execution: Execution) -> bool:
+def is_narrow(error: SubmissionError) -> bool:
+    """Whether the only error of a launch is a size that its parameter cannot hold, an ``int`` for example."""
+    from grader.launch.checks import NARROW
+
+    return error.diagnostics[0].cause == NARROW
+
+
+def are_final(exercise: Exercise, plan: LaunchPlan, execution: Execution) -> bool:
     """Whether each block computes its values alone, so that its written values are final."""
-    if len(plan.steps) > 1 or plan.scratch or execution.failure not in (None, "race"):
+    alone = tuple(_independent(plan, {array.name for array in exercise.inputs})) == plan.steps
+    if not alone or plan.scratch or execution.failure not in (None, "race"):
         return False
     return all(role == "fence" for role, _ in execution.unordered)
 

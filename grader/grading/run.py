@@ -235,11 +235,12 @@ def _of_large_case(job: Job, session: Session, case: Case) -> CaseOutcome | None
         if not large.fits(plan):
             return None
         execution = session.run(large.large_run(job.exercise, case, data, plan))
-    except SubmissionError:
-        return None
+    except SubmissionError as error:
+        too_narrow = large.is_narrow(error)
+        return CaseOutcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics) if too_narrow else None
     shown = large.certain(execution)
     ran = Ran(case, plan, shown, failure_word(shown), None)
-    if ran.word is None and large.are_final(plan, execution):
+    if ran.word is None and large.are_final(job.exercise, plan, execution):
         wrong = large.wrong_value(job.exercise, case, data, execution.outputs, plan)
         ran = replace(ran, wrong=wrong and replace(wrong, names=_known_as(job, plan, wrong.array)))
     return None if ran.is_right else _told(job, ran)

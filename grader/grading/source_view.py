@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from grader.compile.lexical import without_strings
+from grader.compile.lexical import without_directives, without_strings
 from grader.compile.parsing import Part
 from grader.errors import GraderFault
-from grader.launch.source import float_names, parameter_names
+from grader.expressions import ExpressionError, evaluate_integer
+from grader.launch.source import float_names, parameter_names, read_integers, read_source
 from grader.process import kept
 from grader.process.child import spawn
 from grader.process.sandbox import Sandbox
@@ -103,6 +104,18 @@ class SourceView:
         inside = (part for part in self._parts if part.kind in kinds and first <= part.last and part.line <= last)
         return sorted(inside, key=lambda part: part.line)
 
+    def shared_shape(self, name: str) -> tuple[int, ...]:
+        """The lengths of a shared array's dimensions, as it is declared; () if they are not known."""
+        declared = rf"__shared__[^;(){{}}]{{0,300}}?\b{re.escape(name)}((?:\s*\[[^\[\];]{{1,100}}\]){{1,4}})"
+        shapes = set(re.findall(declared, without_directives(self._source)))
+        if len(shapes) != 1:
+            return ()
+        try:
+            known = read_integers(read_source(self._source, "")).values
+            return tuple(evaluate_integer(text, known, suggest=False) for text in shapes.pop().strip("[] ").split("]["))
+        except ExpressionError:
+            return ()
+
     def function(self, line: int) -> Part | None:
         """The function or lambda that contains a line."""
         return self._innermost(line, line, "kernel", "function")
@@ -118,6 +131,11 @@ class SourceView:
     def barriers(self, first: int, last: int) -> list[Part]:
         """The barriers of a block or a warp in these lines; of kind ``name`` if they are not called."""
         return [part for part in self.parts(first, last, "call", "name") if part.name in BARRIERS]
+
+    def unfinished(self, first: int, last: int) -> int | None:
+        """The first of these lines that still says YOUR CODE."""
+        lines = enumerate(self._source.splitlines(), start=1)
+        return next((number for number, text in lines if first <= number <= last and "YOUR CODE" in text), None)
 
     def first_return(self, first: int = 1, last: int = END) -> int | None:
         """The first line with a ``return;`` of a kernel."""

@@ -343,6 +343,8 @@ def _of_a_line(counter: str, value: float) -> str:
     words, known = counter.replace("_", " "), KERNEL_COUNTERS.get(counter)
     if known is None or known.total == "sum":
         return f"{in_words(value)} {words}"
+    if counter == "active_lanes":
+        return f"{in_words(value)} active lane{'s' * (value != 1)}"
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words} of {in_words(value)}"
 
 

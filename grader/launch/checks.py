@@ -27,6 +27,9 @@ MAX_CLUSTER = 8
 MAP_BYTES, MAP_ALIGN = 128, 64
 """Size and alignment of a ``CUtensorMap``."""
 
+NARROW = "narrow_parameter"
+"""The cause of a diagnostic on a number that is too large for its parameter."""
+
 # --------------------------------------------------------------------------------------------------------------- limits
 
 
@@ -155,8 +158,11 @@ def fit_arguments(
         if reason:
             what = f"parameter {i + 1} of {launch.kernel} is `{declared[i]}`, but the launch line passes {reason}"
             as_map = f"declare the parameter as const __grid_constant__ CUtensorMap {arg}, and include <cuda.h>"
-            meant = _of_the_right_type(arg, line.args[i].text, declared[i])
-            raise invalid(what, line.args[i], hint=as_map if of_map else f"declare `{meant}`" if meant else order)
+            narrow = _overflows(arg, parameter, declared[i])
+            wide = f"long long {declared[i].split()[-1]}" if narrow and _SCALAR.match(declared[i]) else ""
+            meant = wide or _of_the_right_type(arg, line.args[i].text, declared[i])
+            hint = as_map if of_map else f"declare `{meant}`" if meant else order
+            raise invalid(what, line.args[i], hint=hint, cause=NARROW if narrow else "")
         fitted.append(float(arg) if parameter.type.startswith("f") and isinstance(arg, int) else arg)
     return replace(launch, args=tuple(fitted))
 
@@ -190,8 +196,16 @@ def _misfit(arg: str | int | float, parameter: Parameter, declared: str) -> str:
         return ""
     if isinstance(arg, float):
         return _shown(arg)
-    holds = -(1 << (8 * parameter.bytes - 1)) <= arg < 1 << (8 * parameter.bytes)
-    return "" if holds else f"{arg}, which does not fit its {8 * parameter.bytes} bits"
+    narrow = _overflows(arg, parameter, declared)
+    return f"{arg}, which does not fit its {8 * parameter.bytes} bits" if narrow else ""
+
+
+def _overflows(arg: str | int | float, parameter: Parameter, declared: str) -> bool:
+    """Whether ``arg`` is an integer that the parameter has too few bits for."""
+    if not isinstance(arg, int) or parameter.type[0] not in "usb" or _is_pointer(declared):
+        return False
+    bits = 8 * parameter.bytes
+    return not -(1 << (bits - 1)) <= arg < 1 << (bits - 1 if _SIGNED.match(declared) else bits)
 
 
 def _of_the_right_type(arg: str | int | float, name: str, declared: str) -> str:
@@ -218,6 +232,9 @@ def _holds_map(parameter: Parameter) -> bool:
     """Whether the parameter is a ``CUtensorMap``: 128 bytes, aligned to 64."""
     return parameter.type == "b8" and parameter.bytes == MAP_BYTES and parameter.align >= MAP_ALIGN
 
+
+_SIGNED = re.compile(r"(?:const\s+)?(?:signed\s+)?(?:int|long|short|int\d+_t)\b(?!.*\bunsigned\b)")
+"""A declaration of a signed integer; PTX does not tell it from an unsigned one."""
 
 _SCALAR = re.compile(
     r"(?:const\s+)?(?:unsigned|signed|int|long|short|char|size_t|bool|double|float|u?int\d+_t)\b[^*&\[]*\Z"

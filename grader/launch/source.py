@@ -60,10 +60,17 @@ class LaunchFragment:
         return next((i for i, depth in self.depths() if i > opening and depth <= level and self.text[i] in ")]}"), None)
 
 
-def invalid(message: str, at: LaunchFragment, *, hint: str = "", shift: int = 0) -> SubmissionError:
+def invalid(message: str, at: LaunchFragment, *, hint: str = "", shift: int = 0, cause: str = "") -> SubmissionError:
     """The error for a launch line; ``shift`` moves the caret that many characters into ``at``."""
     return SubmissionError(
-        "invalid", message, file=at.file, line=at.line, column=at.column + shift, source=at.source, hint=hint
+        "invalid",
+        message,
+        file=at.file,
+        line=at.line,
+        column=at.column + shift,
+        source=at.source,
+        hint=hint,
+        cause=cause,
     )
 
 

@@ -133,6 +133,23 @@ def best_fractions(runs: Sequence[Run], gpu: str) -> dict[Key, float]:
 MARKS: dict[State, str] = {"passed": "✔", "tried": "○", "new": " "}
 
 
+def path_lines(
+    overview: ProgressSummary, heading: str, names: Sequence[str], *, day: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield the lines of a path's exercises, in its order, then of others that were tried, and the total."""
+    widest = max((len(standing.place.name) for standing in overview.standings), default=0)
+    by_name = {standing.place.name: standing for standing in overview.standings}
+    yield heading
+    yield from (_line(by_name[name], widest, day).rstrip() for name in names)
+    others = [one for one in overview.standings if one.state != "new" and one.place.name not in names]
+    if others:
+        yield ""
+        yield "Beside the path"
+        yield from (_line(standing, widest, day).rstrip() for standing in others)
+    yield ""
+    yield _total(overview)
+
+
 def table_lines(overview: ProgressSummary, *, title: Callable[[str], str], day: Callable[[str], str]) -> Iterator[str]:
     """Yield the lines. ``title`` makes a chapter's heading from its folder name, ``day`` a date from a time."""
     widest = max((len(standing.place.name) for standing in overview.standings), default=0)
@@ -143,6 +160,11 @@ def table_lines(overview: ProgressSummary, *, title: Callable[[str], str], day: 
         passed = sum(standing.state == "passed" for standing in group)
         yield f"{title(chapter)}: {passed} of {len(group)} passed"
         yield from (_line(standing, widest, day).rstrip() for standing in group)
+    yield ""
+    yield _total(overview)
+
+
+def _total(overview: ProgressSummary) -> str:
     total = f"{overview.count('passed')} of {counted(len(overview.standings), 'exercise')} passed"
     if tried := overview.count("tried"):
         total += f", {tried} tried"
@@ -150,8 +172,7 @@ def table_lines(overview: ProgressSummary, *, title: Callable[[str], str], day: 
     if overview.elsewhere:
         more = counted(overview.elsewhere, "exercise")
         total += f"; {more} of other courses: --course DIR shows them"
-    yield ""
-    yield total + "."
+    return f"{total}."
 
 
 def _line(standing: Standing, widest: int, day: Callable[[str], str]) -> str:

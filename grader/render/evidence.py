@@ -10,7 +10,7 @@ from grader.counters import HEADINGS, HOST_COUNTERS, in_words
 from grader.findings.kinds import kind_of
 from grader.frozen import dataclass
 from grader.render.timeline import Marked
-from grader.text import counted, duration, index_words, number, percent, rate, safe, size_words
+from grader.text import counted, duration, index_words, number, percent, rate, safe, size_words, subscripts
 from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Place, Prediction, Verdict
 
 Row = tuple[str, str]
@@ -77,7 +77,7 @@ def _memory_words(found: Diagnostic) -> str:
     if " " in name:
         name = name.strip("()") + (f", element {found.index}" if found.index is not None else "")
     elif name and found.index is not None:
-        name = f"{name}[{found.index}]"
+        name += subscripts(found.index, found.indices)
     known = " ".join(filter(None, [found.space, name]))
     if found.address is None:
         return known
@@ -211,7 +211,9 @@ def _difference(prediction: Prediction, counted: float) -> str:
     if 0.5 < factor < 2:
         off = f"{_percent_off(abs(factor - 1) * 100)} too {'high' if factor > 1 else 'low'}"
         return f"close: {off}" if prediction.close else f"your prediction is {off}"
-    return f"your prediction is {f'{factor:.3g} times' if factor >= 2 else f'1/{1 / factor:.3g} of'} the count"
+    if factor >= 2:
+        return f"your prediction is {factor:.3g} times the count"
+    return f"the count is {1 / factor:.3g} times your prediction"
 
 
 def _percent_off(off: float) -> str:

@@ -57,7 +57,7 @@ __device__ Best best_of_all(const double* nans, const double* values, const doub
 }
 
 extern "C" __global__ void check_argmax(const double* nans, const double* values, const double* places,
-                                        long long blocks, const int* index, double relative, double absolute,
+                                        long long blocks, const long long* index, double relative, double absolute,
                                         Findings* findings)
 {
     double expected = best_of_all(nans, values, places, blocks).index();

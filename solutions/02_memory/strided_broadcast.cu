@@ -3,6 +3,7 @@
 //
 // The first three axes together are rows. A thread takes four neighbouring columns of ROWS neighbouring rows. It divides
 // to find the place of its first row, and counts from there, like a clock: the last axis that is full moves the next one.
+// An index fits into an int, and so does the number of rows. A distance in memory may not.
 
 #define LANES 64                 // threads along a row, four columns each
 #define HIGH 4                   // rows of threads in a block
@@ -12,7 +13,7 @@
 // launch strided_broadcast(a, b, out, n0, n1, n2, n3, a0, a1, a2, a3, b0, b1, b2, b3): grid=(cdiv(n0 * n1 * n2, STEP), cdiv(n3, 4 * LANES)) block=(LANES, HIGH)
 
 // Four neighbouring values along an axis with this stride; `packs`: they begin at a multiple of 16 bytes, without gaps.
-__device__ float4 four(const float* p, int stride, bool packs)
+__device__ float4 four(const float* p, long long stride, bool packs)
 {
     if (packs)
         return *reinterpret_cast<const float4*>(p);
@@ -20,7 +21,8 @@ __device__ float4 four(const float* p, int stride, bool packs)
 }
 
 extern "C" __global__ void strided_broadcast(const float* a, const float* b, float* out, int n0, int n1, int n2, int n3,
-                                             int a0, int a1, int a2, int a3, int b0, int b1, int b2, int b3)
+                                             long long a0, long long a1, long long a2, long long a3, long long b0,
+                                             long long b1, long long b2, long long b3)
 {
     int begin = 4 * LANES * blockIdx.y, c = begin + 4 * threadIdx.x;
     int rows = n0 * n1 * n2, row = ROWS * (blockIdx.x * HIGH + threadIdx.y);
@@ -28,7 +30,8 @@ extern "C" __global__ void strided_broadcast(const float* a, const float* b, flo
     // The only two divisions, for ROWS rows together.
     int i1 = row / n2, i2 = row - i1 * n2, i0 = i1 / n1;
     i1 -= i0 * n1;
-    int from_a[ROWS], from_b[ROWS];
+    // An int times a long long is a long long.
+    long long from_a[ROWS], from_b[ROWS];
 #pragma unroll
     for (int u = 0; u < ROWS; ++u) {
         from_a[u] = i0 * a0 + i1 * a1 + i2 * a2;
@@ -59,13 +62,13 @@ extern "C" __global__ void strided_broadcast(const float* a, const float* b, flo
         for (int u = 0; u < ROWS; ++u) {
             float4 sum = {v[u].x + w[u].x, v[u].y + w[u].y, v[u].z + w[u].z, v[u].w + w[u].w};
             if (row + u < rows)
-                __stcs(reinterpret_cast<float4*>(out + (row + u) * n3 + c), sum);
+                __stcs(reinterpret_cast<float4*>(out + (size_t)(row + u) * n3 + c), sum);
         }
     } else {
         // Rows of out begin anywhere: one float at a time, and neighbouring lanes still have neighbouring floats.
 #pragma unroll
         for (int u = 0; u < ROWS; ++u)
             for (int col = begin + threadIdx.x; row + u < rows && col < n3 && col < begin + 4 * LANES; col += LANES)
-                out[(row + u) * n3 + col] = a[from_a[u] + col * a3] + b[from_b[u] + col * b3];
+                out[(size_t)(row + u) * n3 + col] = a[from_a[u] + col * a3] + b[from_b[u] + col * b3];
     }
 }

@@ -20,6 +20,7 @@ from grader.cli.sitting import Sitting, TimeOver, TypedLines, graded_by, resourc
 from grader.compile.ptxas import Resources
 from grader.errors import UsageError
 from grader.exercise import Variant
+from grader.practice.chosen import choose
 from grader.practice.history import key_of, progress
 from grader.practice.interview import Interview
 from grader.practice.progress import Run, now
@@ -51,11 +52,16 @@ class Clock:
 class Typed:
     """Lines with the seconds that pass before each; after the last the input ends."""
 
+    begins = True
+
     def __init__(self, clock: Clock, lines: Iterable[tuple[float, str]]) -> None:
         self.clock, self.lines, self.prompts, self.forgot = clock, list(lines), list[str](), list[int]()
 
     def forget(self) -> None:
         self.forgot.append(len(self.prompts))
+
+    def ready(self, prompt: str) -> bool:
+        return self.begins
 
     def line(self, prompt: str, seconds: float) -> str | None:
         self.prompts.append(prompt)
@@ -357,9 +363,8 @@ def test_a_time_that_is_no_number_is_refused_in_plain_words(run):
 def test_the_time_for_the_code_is_enough_for_the_exercise_that_is_chosen():
     for seed in range(20):
         assert (chosen(CATALOG, None, None, Random(seed), 40).entry.exercise.minutes or 0) <= 30
-    shortest = min(entry.exercise.minutes or 0 for entry in CATALOG.exercises if entry.exercise.ladder == "reduce")
     choice = chosen(CATALOG, "reduce", None, Random(1), 10)
-    assert choice.entry.exercise.minutes == shortest
+    assert choice.entry.name == "reduce_v7"  # the shortest of those whose tasks name no earlier step
     assert "you have 7:30 for the code" in choice.note
     assert chosen(CATALOG, "reduce", None, Random(1), 600).note == ""
 
@@ -376,6 +381,41 @@ def test_an_exercise_that_was_not_passed_is_chosen(monkeypatch):
     assert "interview" in chosen(CATALOG, None, "interview", Random(1)).entry.exercise.paths
     with pytest.raises(UsageError):
         chosen(CATALOG, "77", None, Random(1))
+
+
+def _pass(*names):
+    for name in names:
+        course, _, version = key_of(CATALOG.find(name))
+        progress().record(Run(now(), course, name, "pass", 80, 80, "sim", course_version=version))
+
+
+def test_without_a_name_the_chosen_path_comes_first_while_some_of_it_is_open():
+    choose("attention")
+    _pass("hello_index", "vector_add")
+    for seed in range(10):
+        assert "attention" in chosen(CATALOG, None, None, Random(seed)).entry.exercise.paths
+    _pass(*(entry.name for entry in CATALOG.exercises if "attention" in entry.exercise.paths))
+    assert any("attention" not in chosen(CATALOG, None, None, Random(seed)).entry.exercise.paths for seed in range(10))
+
+
+def test_a_task_that_leans_on_a_step_that_was_not_passed_is_not_drawn():
+    """`sgemm_v2` begins with: as in sgemm_v1. A profile's questions need the table of another part of the statement."""
+    seen = {chosen(CATALOG, "sgemm", None, Random(seed), 600).entry.name for seed in range(40)}
+    assert "sgemm_v1" in seen
+    assert "sgemm_v2" not in seen
+    assert all(not chosen(CATALOG, None, None, Random(seed), 600).entry.exercise.answers for seed in range(40))
+    _pass("vector_add", "coalescing_stride", "sgemm_v1")
+    assert {chosen(CATALOG, "sgemm", None, Random(seed), 600).entry.name for seed in range(20)} == {"sgemm_v2"}
+
+
+def test_the_clock_starts_when_the_person_says_so(hold, monkeypatch, capsys):
+    monkeypatch.setattr(Typed, "begins", False)
+    file = Path("interview-reduce_v1.json")
+    sitting = Sitting(CATALOG, Interview("reduce_v1", 2, 40.0, 7), file, Typed(Clock(), []), Clock(), lambda *_: None)
+    assert sitting.hold() == 1
+    assert not file.exists()
+    assert not file.with_suffix("").exists()
+    assert "30:00 for the code, then 10:00 for questions" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_variant_is_chosen_where_everything_was_passed():

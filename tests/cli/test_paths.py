@@ -164,6 +164,20 @@ def test_progress_ends_with_the_standing_in_the_chosen_path(run):
     assert f"Your path interview: 1 of {len(NAMES)} exercises passed; the other" in flat(run("progress")[1])
 
 
+def test_progress_shows_the_chosen_path_and_what_else_was_tried(run):
+    whole = run("progress")[1]
+    assert "saxpy_grid_stride" in whole
+    run("next", "--path", "interview")
+    passing("saxpy_grid_stride")
+    lines = run("progress")[1].splitlines()
+    assert [line.split()[1] for line in lines[1 : 1 + len(NAMES)]] == list(NAMES)
+    beside = lines.index("Beside the path")
+    assert "saxpy_grid_stride" in lines[beside + 1]
+    assert not any("aos_to_soa" in line for line in lines)
+    assert "`grade progress --all` shows the whole course." in lines
+    assert any("aos_to_soa" in line for line in run("progress", "--all")[1].splitlines())
+
+
 def test_next_with_start_copies_the_next_stub_of_the_path(run, here):
     run("next", "--path", "host", "--start")
     assert sorted(path.name for path in here.iterdir()) == ["pinned_copy.cu", "pinned_copy_host.py"]

@@ -205,6 +205,12 @@ def test_common_slips_are_recognised(refused: Refusal, statement: str, hint: str
     assert error.diagnostics[0].hint.startswith(hint)
 
 
+@pytest.mark.parametrize("slashes", ["", "/ "])
+def test_a_launch_line_without_its_slashes_is_recognised(refused: Refusal, slashes: str) -> None:
+    error = refused(f'{slashes}launch k(a): grid=1 block=1\nextern "C" __global__ void k(float* a)\n{{\n}}\n')
+    assert error.diagnostics[0].hint == "a launch line is a comment: begin it with `// launch`"
+
+
 def test_name_that_resembles_nothing_gets_no_advice(refused: Refusal) -> None:
     assert refused('extern "C" __global__ void k(float* a)\n{\n    lenght = 1;\n}\n').diagnostics[0].hint == ""
 

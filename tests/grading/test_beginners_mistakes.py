@@ -77,6 +77,7 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
          "bounds.index_made_of_the_block", "blockIdx"),
         ("reduce_v1", "partial[t] = i < m", "partial[i] = i < m", "out_of_bounds", "bounds.index_in_the_whole_grid",
          "threadIdx"),
+        ("reduce_v3", "        if (t < s)\n", "", "out_of_bounds", "bounds.all_threads_add", "a partner in this step"),
         ("reduce_v4", "if (j < m)\n        ", "", "out_of_bounds", "bounds.length_of_the_array", "compare the index"),
         ("vector_add", "if (i < n)", "if (i < n);", "out_of_bounds", "bounds.condition_of_nothing", "`if (i < n)`"),
         ("vector_add", "if (i < n)", "if (i < n) return;", "out_of_bounds", "bounds.guard_turned_round", "`i >= n`"),
@@ -110,7 +111,15 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
         ("softmax_v1", "    sum = block_sum", "    if (threadIdx.x == 0)\n        sum = block_sum", "timeout",
          "faults.same_call_for_all", "block_sum waits at a barrier"),
         ("transpose_v1", "grid=(cdiv(rows, 32), cdiv(cols, 8))", "grid=(cdiv(cols, 32), cdiv(rows, 8))",
-         "wrong", "outputs.threads_that_end_before_the_matrix", "column 32 is the first that nobody wrote"),
+         "wrong", "outputs.axes_that_the_launch_exchanges", "exchange .x and .y in the kernel"),
+        ("sgemm_v1", "blockIdx.x * blockDim.x + threadIdx.x;\n    int col = blockIdx.y * blockDim.y + threadIdx.y;",
+         "blockIdx.y * blockDim.y + threadIdx.y;\n    int col = blockIdx.x * blockDim.x + threadIdx.x;",
+         "wrong", "outputs.axes_that_the_launch_exchanges", "`row` counts along .y up to `m`"),
+        ("sgemm_v2", "grid=(cdiv(n, 32), cdiv(m, 8))", "grid=(cdiv(m, 32), cdiv(n, 8))",
+         "wrong", "outputs.axes_that_the_launch_exchanges", "the two directions of the launch"),
+        ("hello_index", "    if (x < width && y < height)\n        plane[y * width + x] = 1000 * y + x;",
+         "    // YOUR CODE: where in plane?", "wrong", "outputs.kernel_without_code",
+         "index_2d does not store anything into plane yet"),
         ("transpose_v2", "grid=(cdiv(cols, TILE), cdiv(rows, TILE))", "grid=(cdiv(rows, TILE), cdiv(cols, TILE))",
          "wrong", "outputs.threads_that_end_before_the_matrix", "2 × 1 blocks of 32 × 8 threads, and column 32"),
         ("softmax_v1", "grid=rows", "grid=cdiv(rows, BLOCK)", "wrong",
@@ -162,6 +171,27 @@ def test_a_launch_that_is_given_is_not_blamed_for_tiles_that_go_elsewhere() -> N
     first = verdict.diagnostics[0]
     assert (verdict.verdict, first.rule) == ("wrong", ""), first
     assert "(row 0, column 32) at rows=33, cols=1" in first.message  # a row of out has `rows` elements
+
+
+def test_a_nan_from_exponentials_is_told_with_the_line_that_overflows() -> None:
+    bare = [(f"{to} expf(in[c] - largest)", f"{to} expf(in[c])") for to in ("sum +=", "out[c] =")]
+    verdict = grade("softmax_v1", source=edited("softmax_v1", *bare), backend="sim", seed=5)
+    assert (verdict.verdict, verdict.diagnostics[0].rule) == ("wrong", "outputs.exponential_that_overflows")
+    assert "takes `expf(in[c])` of a value as it is" in verdict.next_step
+    kept = grade("softmax_v1", source=edited("softmax_v1", *bare[:1]), backend="sim", seed=5)
+    assert kept.diagnostics[0].rule == ""
+
+
+def test_an_element_of_a_tile_has_an_index_for_each_dimension() -> None:
+    without = edited("transpose_v2", ("    __syncthreads();\n", ""))
+    first = grade("transpose_v2", source=without, backend="sim", seed=5).diagnostics[0]
+    assert first.indices[0] * 32 + first.indices[1] == first.index
+    assert f"race on shared tile[{first.indices[0]}][{first.indices[1]}]: " in first.message
+    beyond = edited("sgemm_v3", ("l < TILE; ++l", "l <= TILE; ++l"))
+    first = grade("sgemm_v3", source=beyond, backend="sim", seed=5).diagnostics[0]
+    assert "has 32 × 32 elements" in first.message
+    one = grade("reduce_v3", source=edited("reduce_v3", ("s > 0; s /= 2", "s >= 0; s /= 2")), backend="sim", seed=5)
+    assert all(found.indices == () for found in one.diagnostics)
 
 
 BOTH_LOAD = """{

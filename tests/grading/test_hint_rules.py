@@ -197,6 +197,11 @@ bounds.condition_lets_it_through
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → the condition `t < 64` lets thread 5 through to index 63 of src: which threads should it let through?
 
+bounds.all_threads_add
+    thread 5 of block 0 writes shared part[64], but part has 64 elements (0 to 63), at k.cu:5
+    → all threads of the block come to line 5, also thread 5, for which `t + s` is 64: put an `if` before it
+      that lets only those through that have a partner in this step
+
 bounds.pointer_into_the_array
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → `p` begins at `src + n * threadIdx.x`, line 4: is that its place in src, and how far may `t` go from
@@ -659,6 +664,11 @@ faults.same_call_for_all
     → sum waits at a barrier, and line 7 calls it: every thread must make each call, outside of any if, and of a
       loop that some leave early
 
+faults.whole_warps_make_the_call
+    thread 5 of block 0 reads lane 16 at k.cu:4, which does not take part: the value is undefined
+    → line 9 calls add only where `threadIdx.x < 8`, so that a part of the warp executes its shuffles: let whole
+      warps make the call, `threadIdx.x < 32` for example
+
 faults.same_barrier_for_all
     barrier divergence: threads of one block wait at different barriers, thread 0 at k.cu:4 and thread 5 at
     k.cu:6, so the kernel never ends
@@ -801,6 +811,17 @@ outputs.return_before_the_store
     y[0] at n=9: it was never written; expected 5.0; it is probably thread 5 of block 0 that should write it
     → does the thread that should write y[0] return before it does, in line 4?
 
+outputs.kernel_without_code
+    y[0] at n=9: it was never written; expected 5.0; 1 of 9 elements is wrong; it is probably thread 5 of block
+    0 that should write it
+    → line 4 still says YOUR CODE: k does not store anything into y yet
+
+outputs.axes_that_the_launch_exchanges
+    y[80] at n=9: it was never written; expected 5.0; 9 of 800 elements are wrong; it is probably thread 5 of
+    block 0 that should write it
+    → `r` counts along .y up to `m` = 80, but the launch in line 1 starts 16 threads along y, and 80 along x:
+      exchange .x and .y in the kernel, or the two directions of the launch
+
 outputs.return_before_work_for_others
     y[0] at n=9: it was never written; expected 5.0; 1 of 9 elements is wrong; it is probably thread 5 of block
     0 that should write it
@@ -828,6 +849,12 @@ outputs.variable_without_a_first_value
     y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
     write it
     → `sum` has no value yet when line 5 uses it: give it its first value in line 4
+
+outputs.exponential_that_overflows
+    y[0] at n=9: got nan, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → line 4 takes `expf(src[0])` of a value as it is: above 88.7 that is infinity in a float, and infinity /
+      infinity is NaN. Subtract the largest value first
 
 outputs.inputs_of_each_run
     y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should

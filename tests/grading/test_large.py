@@ -30,6 +30,10 @@ def oracle(inputs, sizes):
     return {"y": 2 * x[:, 1]}
 
 
+def both(inputs, sizes):
+    return oracle(inputs, sizes) | {"z": oracle(inputs, sizes)["y"]}
+
+
 def all_of_it(inputs, sizes):
     return {"y": 2 * inputs["x"].astype(np.float64)}
 
@@ -102,7 +106,7 @@ PART = """extern "C" __global__ void twice(const float* part, float* y, int rows
 PASS = "// scratch part: float[rows]\n// launch k(x, part, rows, cols): grid=cdiv(rows, 64) block=64\n"
 NOTHING = {
     "parts of a sum": ("// zero y\n// launch k(x, y, rows, cols): grid=2*rows block=32\n", ATOMIC, ""),
-    "two launches": (
+    "a launch that reads another one's results": (
         PASS + "// launch twice(part, y, rows): grid=cdiv(rows, 64) block=64\n",
         row("(size_t)r * cols").replace("2 *", ""), PART,
     ),
@@ -124,6 +128,43 @@ NOTHING = {
 @pytest.mark.parametrize(("head", "body", "kernels"), NOTHING.values(), ids=NOTHING)
 def test_of_whom_three_blocks_show_nothing_passes(tmp_path, head, body, kernels):
     assert graded(tmp_path, body, head, kernels).passed
+
+
+@pytest.mark.parametrize(("type_name", "word"), [("int", "invalid"), ("unsigned", "invalid"), ("long long", "pass")])
+def test_a_number_that_its_parameter_cannot_hold_is_found(tmp_path, type_name, word):
+    head = "// launch k(x, y, 16384 * rows, cols): grid=cdiv(rows, 64) block=64\n"
+    path = tmp_path / "rows.cu"
+    body = "int r = blockIdx.x * 64 + threadIdx.x; if (r < n / 16384) y[r] = 2 * x[(size_t)r * cols + 1];"
+    path.write_text(
+        f'{head}extern "C" __global__ void k(const float* x, float* y, {type_name} n, int cols) {{ {body} }}\n'
+    )
+    verdict = grade(request_of(exercise(), path, oracle=lambda: oracle, simulator=SimBackend(threads=1)))
+    assert verdict.verdict == word
+    if word == "invalid":
+        assert verdict.diagnostics[0].cause == "narrow_parameter"
+        assert verdict.diagnostics[0].hint == "declare `long long n`"
+
+
+def test_launches_with_results_of_their_own_are_judged_like_one(tmp_path):
+    """As those of a task and of its gradient."""
+    path = tmp_path / "pairs.cu"
+    line = "// launch {0}({1}, rows, cols): grid=cdiv(rows, 64) block=64\n"
+    kernel = 'extern "C" __global__ void {0}(const float* x, float* y, int rows, int cols) {{ {1} }}\n'
+    two = Exercise(
+        name="pairs", order=1, idea="double", oracle="pairs", small=({"rows": 3, "cols": 32},),
+        arrays=(
+            Array("x", "float32", "rows*cols"), Array("y", "float32", "rows", role="out"),
+            Array("z", "float32", "rows", role="out"),
+        ),
+        simulated={"rows": 40, "cols": 64}, large=Large({"rows": ROWS, "cols": COLS}, period={"rows": 7}),
+    )  # fmt: skip
+    for index, word in {"(size_t)r * cols": "pass", "(unsigned)r * cols": "wrong"}.items():
+        path.write_text(
+            line.format("k", "x, y") + line.format("l", "x, z")
+            + kernel.format("k", row("(size_t)r * cols")) + kernel.format("l", row(index))
+        )  # fmt: skip
+        asked = request_of(two, path, oracle=lambda: both, simulator=SimBackend(threads=1))
+        assert grade(asked).verdict == word
 
 
 ROW_BLOCK = "// launch k(x, y, rows, cols): grid=rows block=128\n"

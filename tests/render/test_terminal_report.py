@@ -41,7 +41,7 @@ def test_unexpected_file_is_named_above_the_finding():
         (Prediction("sectors", "", 4, 4, right=True), "sectors = 4, counted 4: right"),
         (Prediction("sectors", "n", 0.125, 0.1251, right=True), "sectors per n = 0.125, counted 0.1251: right"),
         (Prediction("sectors", "", 8, 4), "sectors = 8, counted 4: your prediction is 2 times the count"),
-        (Prediction("sectors", "", 1, 32), "sectors = 1, counted 32: your prediction is 1/32 of the count"),
+        (Prediction("sectors", "", 1, 32), "sectors = 1, counted 32: the count is 32 times your prediction"),
         (Prediction("sectors", "", 9, 8), "sectors = 9, counted 8: your prediction is 12.5 % too high"),
         (Prediction("sectors", "", 6, 8), "sectors = 6, counted 8: your prediction is 25 % too low"),
         (Prediction("sectors", "", 2**24, 2**24 / 32 * 33), "sectors = 16777216, counted 17301504: close: 3 % too low"),

@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import Array, Exercise, Expect, Large, Target, Tolerance, Values, Work
 
 # The sum of two integers of up to 21 bits fits a float exactly, and no 11-bit format holds them.
 WIDE = Values(exact_low=-(2**21) + 1, exact_high=2**21 - 1, low=-4.0, high=4.0, shape="normal")
@@ -56,6 +56,11 @@ EXERCISE = Exercise(
         "b3": (0, 2, 1),
     },
     simulated=dict(zip(NAMES, (4, 8, 16, 256, 32768, 256, 2048, 1, 0, 256, 0, 1), strict=True)),
+    # As the timed size, with more than 2^32 elements in a and out: an int is negative before the end, and an unsigned
+    # one has begun again.
+    large=Large(
+        dict(zip(NAMES, (120_001, 9, 16, 256, 36864, 256, 2304, 1, 0, 256, 0, 1), strict=True)), period={"n0": 31}
+    ),
     timed=dict(zip(NAMES, (64, 32, 256, 256, 2097152, 256, 8192, 1, 0, 256, 0, 1), strict=True)),
     work=Work(bytes=f"4*({OUT} + {A} + {B})", flops=OUT),
     target=Target(

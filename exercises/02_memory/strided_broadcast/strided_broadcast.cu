@@ -3,6 +3,7 @@
 //
 // The first three axes together are rows. A thread takes four neighbouring columns of ROWS neighbouring rows. It divides
 // to find the place of its first row, and counts from there, like a clock: the last axis that is full moves the next one.
+// An index fits into an int, and so does the number of rows. A distance in memory may not.
 
 #define LANES 64                 // threads along a row, four columns each
 #define HIGH 4                   // rows of threads in a block
@@ -12,7 +13,8 @@
 // launch strided_broadcast(a, b, out, n0, n1, n2, n3, a0, a1, a2, a3, b0, b1, b2, b3): grid=(cdiv(n0 * n1 * n2, STEP), cdiv(n3, 4 * LANES)) block=(LANES, HIGH)
 
 extern "C" __global__ void strided_broadcast(const float* a, const float* b, float* out, int n0, int n1, int n2, int n3,
-                                             int a0, int a1, int a2, int a3, int b0, int b1, int b2, int b3)
+                                             long long a0, long long a1, long long a2, long long a3, long long b0,
+                                             long long b1, long long b2, long long b3)
 {
     int begin = 4 * LANES * blockIdx.y, c = begin + 4 * threadIdx.x;
     int rows = n0 * n1 * n2, row = ROWS * (blockIdx.x * HIGH + threadIdx.y);

@@ -9,7 +9,7 @@
 
 extern "C" __global__ void transpose_v3(const float* x, float* out, int rows, int cols)
 {
-    // YOUR CODE: the tile, laid out so that neither a row nor a column of it meets in a bank.
+    // YOUR CODE: the tile, laid out so that the words of a row are in 32 different banks, and those of a column, too.
 
     // Lanes along a row of x, and along a row of the tile.
     int c = blockIdx.x * TILE + threadIdx.x;

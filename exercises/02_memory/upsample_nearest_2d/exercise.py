@@ -1,4 +1,4 @@
-from grader import Array, Exercise, Expect, Target, Tolerance, Values, Work
+from grader import Array, Exercise, Expect, Large, Target, Tolerance, Values, Work
 
 # The sum of four integers of up to 21 bits fits a float exactly, and no 11-bit format holds them.
 WIDE = Values(exact_low=-(2**21) + 1, exact_high=2**21 - 1, low=-4.0, high=4.0, shape="normal")
@@ -34,6 +34,8 @@ EXERCISE = Exercise(
     ),
     secret={"planes": (1, 6, 1), "h": (1, 20, 1), "w": (1, 150, 1)},
     simulated={"planes": 4, "h": 64, "w": 128},
+    # More than 2^32 elements of y and dy: an int is negative before the end, and an unsigned one has begun again.
+    large=Large({"planes": 276_001, "h": 64, "w": 64}, period={"planes": 31}),
     timed={"planes": 2048, "h": 128, "w": 128},
     work=Work(bytes="40*planes*h*w", flops="3*planes*h*w"),
     target=Target(

@@ -1,6 +1,7 @@
 // argmax: the index of the largest of n floats, the lowest one if there are several. A NaN is larger than all numbers.
 //
 // A thread keeps a pair, value and index. Pairs are combined in the warp, in the block, and by the block that is last.
+// n may be larger than an int, and so may the index.
 
 #include <limits.h>
 #include <math.h>
@@ -12,7 +13,7 @@ constexpr int WARPS = THREADS / 32;
 #define BLOCKS 4096
 
 // scratch values: float[BLOCKS]
-// scratch places: int[BLOCKS]
+// scratch places: long long[BLOCKS]
 // launch argmax(x, values, places, index, n): grid=max(1, min(n / (16 * THREADS), BLOCKS)) block=THREADS
 
 // Tickets drawn so far in this launch. The last one sets the count back to 0, for the launch after this.
@@ -20,7 +21,7 @@ __device__ unsigned int tickets = 0;
 
 struct Pair {
     float value;
-    int place;
+    long long place;
 };
 
 // Whether v comes before w, whatever their places are: it is larger, or the only NaN of the two.
@@ -44,13 +45,13 @@ __device__ Pair better(Pair a, Pair b)
 }
 
 // The thread's next element. Its places ascend, so that an equal value changes nothing.
-__device__ void take(Pair& best, float v, int i)
+__device__ void take(Pair& best, float v, long long i)
 {
     if (larger(v, best.value))
         best = {v, i};
 }
 
-__device__ void take4(Pair& best, float4 v, int i)
+__device__ void take4(Pair& best, float4 v, long long i)
 {
     take(best, v.x, i);
     take(best, v.y, i + 1);
@@ -83,26 +84,26 @@ __device__ Pair block_best(Pair p)
 
     // Barrier: the first warp reads the pairs of all warps.
     __syncthreads();
-    Pair none = {-INFINITY, INT_MAX};
+    Pair none = {-INFINITY, LLONG_MAX};
     if (warp == 0)
         p = warp_best(lane < WARPS ? bests[lane] : none);
     return p;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 3)
-    argmax(const float* x, float* values, int* places, int* index, int n)
+    argmax(const float* x, float* values, long long* places, long long* index, long long n)
 {
     int thread = blockIdx.x * THREADS + threadIdx.x;
     int threads = gridDim.x * THREADS;
     const float4* x4 = reinterpret_cast<const float4*>(x);
-    int n4 = n / 4;
-    int tail = 4 * n4 + thread;
+    long long n4 = n / 4;
+    long long tail = 4 * n4 + thread;
 
     // A thread begins with its first place: if all of its values are -infinity, none is larger than the beginning.
-    Pair best = {-INFINITY, thread < n4 ? 4 * thread : tail < n ? tail : INT_MAX};
+    Pair best = {-INFINITY, thread < n4 ? 4ll * thread : tail < n ? tail : LLONG_MAX};
 
     // Four loads that do not wait for each other, as in reduce_v8.
-    int i = thread;
+    long long i = thread;
     for (; i + 3 * threads < n4; i += 4 * threads) {
         float4 a = x4[i];
         float4 b = x4[i + threads];

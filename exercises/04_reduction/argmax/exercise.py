@@ -1,10 +1,12 @@
-from grader import Array, Exercise, Expect, Target, Values, Work
+from grader import Array, Exercise, Expect, Large, Target, Values, Work
 
 ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
 # One element in 64 is the largest; all are, zeros of both signs; and none is above 0.
 SEVERAL = Values(low=-2.0, high=-1.0, outlier=5.0)
 EQUAL = Values(low=-1e-46, high=1e-46)
 NEGATIVE = Values(low=-9.0, high=-1.0)
+# The largest is among the last ones: of 2^31 elements and more, its place is no int.
+RISING = Values(low=-2.0, high=2.0, rising=True)
 
 EXERCISE = Exercise(
     name="argmax",
@@ -13,15 +15,25 @@ EXERCISE = Exercise(
     minutes=60,
     after=("reduce_v10",),
     arrays=(
-        Array("x", "float32", "n", values=ORDINARY, unusual=(SEVERAL, EQUAL, NEGATIVE), masked=True, special=True),
-        Array("index", "int32", "1", role="out"),
+        Array(
+            "x",
+            "float32",
+            "n",
+            values=ORDINARY,
+            unusual=(SEVERAL, EQUAL, NEGATIVE, RISING),
+            masked=True,
+            special=True,
+        ),
+        Array("index", "int64", "1", role="out"),
     ),
     oracle="reduction:argmax",
     small=tuple({"n": n} for n in (1, 2, 31, 33, 255, 1000, 1025, 4099, 32767, 65537)),
     secret={"n": (40, 70000, 1)},
     simulated={"n": 2**18},
+    # Not a multiple of 4. As an int, 4 * (n / 4) is below 0. Packs do not cross the end of a period.
+    large=Large({"n": 2_700_000_011}, period={"n": 8 * 125_001}),
     timed={"n": 2**28},
-    work=Work(bytes="4 * n + 4"),
+    work=Work(bytes="4 * n + 8"),
     target=Target(
         unit="bandwidth",
         of="ceiling",

@@ -42,6 +42,8 @@ def _nowhere(w: Words) -> str:
 
 def _beyond(w: Words) -> str:
     count = w.fact("array_bytes") // w.fact("element_bytes")
+    if shape := w.fact("shape"):
+        return f"{w.array}, but {w.name} has {' × '.join(map(str, shape))} elements"
     return f"{w.array}, but {w.name} has {elements(count)}" + (f" (0 to {count - 1})" if count > 1 else "")
 
 

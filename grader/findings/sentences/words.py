@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grader.findings.record import Dims, Finding
-from grader.text import index_words
+from grader.text import index_words, subscripts
 from grader.verdict import Place
 
 VERBS = {"read": "read", "write": "written", "atomic": "updated atomically", "copy": "copied"}
@@ -34,7 +34,7 @@ class Words:
     def element(self) -> str:
         """``shared partial[49]`` or ``src[3]``, of a known array."""
         space, index = self.found.space, self.found.index
-        where = f" (byte {self.fact('offset')})" if index is None else f"[{index}]"
+        where = f" (byte {self.fact('offset')})" if index is None else subscripts(index, self.found.indices)
         return f"{'' if space in (None, 'global') else f'{space} '}{self.name}{where}"
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from math import prod
 
 from grader.findings.record import Finding
 from grader.findings.sentences import sentence
@@ -78,5 +79,19 @@ def _placed(found: Finding, seen: Seen) -> Finding:
 
 def in_words(found: Finding, seen: Seen) -> Diagnostic:
     """The finding as a diagnostic with sentence and hint."""
-    found = _placed(found, seen)
+    found = _shaped(_placed(found, seen), seen)
     return found.diagnostic(sentence(found), *hint(found, seen))
+
+
+def _shaped(found: Finding, seen: Seen) -> Finding:
+    """The finding with ``indices``, one for each dimension of a shared array as the source declares it."""
+    if found.space != "shared" or not found.array or found.index is None or found.index < 0:
+        return found
+    shape = seen.source.shared_shape(found.array)
+    if len(shape) < 2 or prod(shape) * found.facts.get("element_bytes", 0) != found.facts.get("array_bytes"):
+        return found
+    indices, rest = [], found.index
+    for length in reversed(shape[1:]):
+        rest, index = divmod(rest, length)
+        indices.append(index)
+    return replace(found, indices=(rest, *reversed(indices)), facts={**found.facts, "shape": shape})

@@ -343,6 +343,28 @@ def _begins_inside(accesses: Sequence[Part], found: Finding, seen: Seen) -> Part
     return into_it[0] if len(into_it) == 1 and re.search(r"[+[]", into_it[0].texts[1]) else None
 
 
+@rule("out_of_bounds", example=stray("beyond_end", 64, 64, space="shared", array="part"), cause="beyond_end",
+      seen=kernel("for (int s = 32; s > 0; s /= 2)", "part[t] += part[t + s];"))  # fmt: skip
+def all_threads_add(found: Finding, seen: Seen) -> str:
+    """A step of a tree without a condition: also the threads add that have no partner."""
+    line = found.line or 0
+    loop, accesses = seen.source.loop(line), accesses_of(found, seen)
+    alike = {access.name for access in accesses}
+    if found.space != "shared" or loop is None or len(alike) != 1 or seen.source.guards(line):
+        return ""
+    indices = {text for access in accesses for text in access.texts if access.kind == "element"}
+    if len(indices) != 2 or any(map(seen.source.conditions, accesses)):
+        return ""
+    own, other = sorted(map(plain, indices), key=len)
+    if not other.startswith(f"{own} + "):
+        return ""
+    who = Words(found).thread(found.thread)
+    return (
+        f"all threads of the block come to line {line}, also {who}, for which `{other}` is {found.index}: put an `if` "
+        "before it that lets only those through that have a partner in this step"
+    )
+
+
 @rule("out_of_bounds", example=stray("beyond_end", 63, 63), cause="beyond_end",
       seen=kernel("const float* p = src + n * threadIdx.x; p[t] = 1;"))  # fmt: skip
 def pointer_into_the_array(found: Finding, seen: Seen) -> str:

@@ -7,7 +7,7 @@ import math
 from grader.findings.record import Finding
 from grader.findings.sentences.faults import UNKNOWN
 from grader.grading.hints.rules import Seen, access, finding, rule, table
-from grader.grading.source_view import SourceView
+from grader.grading.source_view import END, SourceView
 from grader.launch import Launch, LaunchPlan
 from grader.text import counted, listed
 
@@ -75,6 +75,33 @@ def same_call_for_all(found: Finding, seen: Seen) -> str:
     called = f"{listed(names)} wait{'s' * (len(names) == 1)} at a barrier, and line{'s' * (len(calls) > 1)} "
     called += f"{listed(map(str, calls))} call{'s' * (len(calls) == 1)} {'it' if len(names) == 1 else 'them'}"
     return f"{called}: every thread must make each call, outside of any if, and of a loop that some leave early"
+
+
+_SHUFFLES = SourceView(
+    "__device__ float add(float v) {\n\n\nv += __shfl_down_sync(0xffffffff, v, 16);\nreturn v;\n}\n"
+    "__global__ void k(float* src) {\nfloat v = src[0];\nif (threadIdx.x < 8) v = add(v);\n}"
+)
+
+
+@rule("inactive_lane", example=finding("inactive_lane", facts={"detail": (16,)}), seen=Seen(_SHUFFLES))
+def whole_warps_make_the_call(found: Finding, seen: Seen) -> str:
+    """The shuffle is in a function, unconditionally, and a call of it is under a condition that parts a warp."""
+    line = found.line or 0
+    function = seen.source.function(line)
+    if function is None or function.kind != "function" or not function.name:
+        return ""
+    around = seen.source.parts(line, line, "then", "else")
+    if any(branch.line >= function.line for branch in around):
+        return ""
+    calls = [one for one in seen.source.parts(1, END, "call") if one.name == function.name]
+    parted = [(one.line, condition) for one in calls for condition in seen.source.conditions(one)]
+    if len(parted) != 1 or "threadIdx" not in parted[0][1]:
+        return ""
+    [(at, condition)] = parted
+    return (
+        f"line {at} calls {function.name} only where `{condition}`, so that a part of the warp executes its shuffles: "
+        "let whole warps make the call, `threadIdx.x < 32` for example"
+    )
 
 
 @rule("barrier_divergence", example=finding("barrier_divergence", "two_barriers", *_TWO))

@@ -9,7 +9,7 @@ from itertools import islice, product
 from grader.findings.record import Finding
 from grader.findings.sentences.words import elements
 from grader.grading.causes import OF_SETUP, OF_THE_RUN_BEFORE
-from grader.grading.hints.indices import narrow
+from grader.grading.hints.indices import bounds, narrow
 from grader.grading.hints.rules import Seen, finding, kernel, rule, table
 from grader.grading.source_view import END, SourceView
 from grader.launch import Launch, LaunchPlan
@@ -36,6 +36,70 @@ def _end_of_kernel(line: int, seen: Seen) -> int:
     """The last line of the kernel with a line: what stands below is another kernel's."""
     function = seen.source.function(line)
     return function.last if function is not None else END
+
+
+@rule("wrong", example=finding("wrong", array="y", index=0, names=("src",), facts={**_ALONE, "count": 9}),
+      seen=Seen(kernel("// YOUR CODE: store").source,
+                LaunchPlan((Launch("k", ("y",), (1, 1, 1), (9, 1, 1)),))))  # fmt: skip
+def kernel_without_code(found: Finding, seen: Seen) -> str:
+    """Nothing was written, and the kernel that gets the array still has the stub's comment and stores nothing there."""
+    if seen.host or found.facts.get("value") not in _UNWRITTEN or not seen.source.is_clear():
+        return ""
+    with_it = {launch.kernel for launch in seen.plan.launches if found.array in launch.args}
+    for own in seen.source.parts(1, END, "kernel"):
+        line = seen.source.unfinished(own.line, own.last) if own.name in with_it else None
+        if line and not any(one.name in found.names for one in seen.source.parts(own.line, own.last, "stored")):
+            return f"line {line} still says YOUR CODE: {own.name} does not store anything into {found.array} yet"
+    return ""
+
+
+_AXIS = re.compile(r"\b(blockIdx|threadIdx)\.([xyz])\b")
+
+
+def _axis(text: str) -> int | None:
+    """The axis along which a number counts the threads of the grid: 0 for .x; None if it does not, or along several."""
+    uses = set(_AXIS.findall(text))
+    axes = {axis for _, axis in uses}
+    return "xyz".index(axes.pop()) if len(uses) == 2 and len(axes) == 1 else None
+
+
+_CROSSED = {"size": {"n": 9}, "wrong": 9, "count": 800, "value": "unwritten", "expected": "5.0"}
+
+
+@rule("wrong", example=finding("wrong", array="y", index=80, names=("src",), facts=_CROSSED),
+      seen=Seen(SourceView("__global__ void k(float* src, int m, int n) {\nint r = blockIdx.y * 8 + threadIdx.y;\n"
+                           "int c = blockIdx.x * 8 + threadIdx.x;\nif (r < m && c < n) src[r * n + c] = 1;\n}"),
+                LaunchPlan((Launch("k", ("y", 80, 10), (10, 2, 1), (8, 8, 1), line=1),))))  # fmt: skip
+def axes_that_the_launch_exchanges(found: Finding, seen: Seen) -> str:
+    """The launch has too few threads along an axis for what the kernel counts there; exchanged, it has enough."""
+    launches = [one for one in seen.plan.launches if found.array in one.args]
+    if found.facts.get("value") not in _UNWRITTEN or len(launches) != 1 or not seen.source.is_clear():
+        return ""
+    [launch] = launches
+    names = seen.source.parameters(launch.kernel)
+    if len(names) != len(launch.args):
+        return ""
+    values = dict(zip(names, launch.args, strict=True))
+    threads = [blocks * across for blocks, across in zip(launch.grid, launch.block, strict=True)]
+    needed: dict[int, tuple[str, str, int]] = {}
+    for store in seen.source.parts(1, END, "stored"):
+        for less, bound in bounds(seen.source, store).items() if store.name in found.names else ():
+            local, most = seen.source.local(less, store.line), values.get(bound.more)
+            axis = _axis(local.texts[1]) if local else None
+            if axis is not None and isinstance(most, int):
+                needed[axis] = (less, bound.more, most)
+    if set(needed) != {0, 1}:
+        return ""
+    short = next((axis for axis in (1, 0) if threads[axis] < needed[axis][2]), None)
+    if short is None or threads[0] < needed[1][2] or threads[1] < needed[0][2]:
+        return ""
+    name, end, most = needed[short]
+    here, there = "xy"[short], "xy"[1 - short]
+    return (
+        f"`{name}` counts along .{here} up to `{end}` = {most}, but the launch in line {launch.line} starts "
+        f"{threads[short]} threads along {here}, and {threads[1 - short]} along {there}: exchange .x and .y in the "
+        "kernel, or the two directions of the launch"
+    )
 
 
 def _launch(blocks: int, *body: str) -> Seen:
@@ -142,6 +206,25 @@ def variable_without_a_first_value(found: Finding, seen: Seen) -> str:
         if is_sum and "accumulator" in local.texts[0]:
             return f"{has_none}: fill it before, with `wmma::fill_fragment({local.name}, 0.0f)`"
     return ""
+
+
+_NAN = {"size": {"n": 9}, "wrong": 9, "count": 9, "got": "nan", "expected": "5.0", "guess": "nan", "nan": 3}
+_EXPONENTIALS = ("exp", "expf", "__expf", "exp2f")
+
+
+@rule("wrong", example=finding("wrong", array="y", index=0, facts=_NAN), seen=kernel("sum += expf(src[0]);"))
+def exponential_that_overflows(found: Finding, seen: Seen) -> str:
+    """Results are NaN, and an exponential is taken of a value as it is."""
+    if not found.facts.get("nan") or seen.given_kernel or not seen.source.is_clear():
+        return ""
+    calls = [one for one in seen.source.parts(1, END, "call") if one.name in _EXPONENTIALS]
+    bare = next((one for one in calls if one.texts and "-" not in "".join(one.texts)), None)
+    if bare is None:
+        return ""
+    return (
+        f"line {bare.line} takes `{bare.name}({bare.texts[-1]})` of a value as it is: above 88.7 that is infinity in a "
+        "float, and infinity / infinity is NaN. Subtract the largest value first"
+    )
 
 
 _OLD = {"size": {"n": 9}, "wrong": 9, "count": 9, "got": "1.0", "expected": "5.0", "since": "what was in x before"}

@@ -14,23 +14,23 @@ __device__ unsigned int ordered(float v)
     return v != v ? 0xffffffffu : bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 
-extern "C" __global__ void find_value(const float* x, int* largest, int n)
+extern "C" __global__ void find_value(const float* x, int* largest, long long n)
 {
     unsigned int best = 0;
-    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256)
+    for (long long i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256)
         best = max(best, ordered(x[i]));
     atomicMax((unsigned int*)largest, best);
 }
 
-extern "C" __global__ void clear(int* index, int n)
+extern "C" __global__ void clear(long long* index, long long n)
 {
     *index = n;
 }
 
-extern "C" __global__ void find_place(const float* x, const int* largest, int* index, int n)
+extern "C" __global__ void find_place(const float* x, const int* largest, long long* index, long long n)
 {
     unsigned int best = *largest;
-    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256)
+    for (long long i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256)
         if (ordered(x[i]) == best)
             atomicMin(index, i);
 }
