@@ -31,8 +31,8 @@ EXERCISE = Exercise(
         fraction=0.89,
         reach=0.90,
         ceiling="narrow_16_to_8",
-        note="without the look-back (and with wrong results) the same kernel has more than the ceiling. A block for each "
-        "tile that walks to the nearest prefix has 0.77, CUB 13.0 has 0.66",
+        note="without the look-back (and with wrong results) the same kernel has more than the ceiling. A block for "
+        "each tile that walks to the nearest prefix has 0.77, CUB 13.0 has 0.66",
     ),
     technique=(
         Expect(
