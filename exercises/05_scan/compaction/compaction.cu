@@ -1,132 +1,182 @@
 // compaction: the elements above 0 of x, in their order, without gaps: one pass over x, with a look-back.
 //
-// Each tile counts what it keeps, publishes the count, and looks back for where its elements begin. In the meantime
-// they are put side by side in shared memory, so that neighbouring lanes store neighbouring places.
+// Blocks, tickets, slots and scout are those of scan_lookback; what a tile publishes is how many elements it keeps:
+//
+//     drawn in iteration    j        j - 1                           j - 2    j - 3
+//     in iteration j        loads    is counted, its count published  waits    is stored
+//
+// When a tile has been counted, its elements are put side by side in its slot: neighbouring lanes store to neighbouring
+// places later.
 
-constexpr int THREADS = 256;
+#include <cuda_pipeline.h>
+
+constexpr int THREADS = 256;  // without the scout's 32
 constexpr int WARPS = THREADS / 32;
-constexpr int PACKS = 4;  // float4s of a thread; a byte of a word for each
-constexpr int TILE = THREADS * PACKS * 4;
-constexpr int MAX_TILES = (1 << 26) / TILE;
+constexpr int PACKS = 6;      // float4s of a thread; a byte of a word of 64 bits for each
+constexpr int TILE_PACKS = THREADS * PACKS;
+constexpr int TILE = TILE_PACKS * 4;
+constexpr int MAX_TILES = ((1 << 26) + TILE - 1) / TILE;
+constexpr int SLOTS = 4;
+constexpr int BLOCKS = 2;     // of a multiprocessor
+constexpr int LOOKS = 10;     // words that a lane of the scout reads at once: for 2 · 132 tiles, and some more
 
-// launch compaction(x, out, count, n): grid=cdiv(n, TILE) block=THREADS
+// launch compaction(x, out, count, n): grid=min(cdiv(n, TILE), BLOCKS * sm_count) block=THREADS + 32 shared=SLOTS * TILE * 4
 
-// As in scan_lookback: 4 · launch + AGGREGATE or PREFIX above, a number of elements below.
-constexpr unsigned int AGGREGATE = 1;  // kept in this tile
-constexpr unsigned int PREFIX = 2;     // kept up to the end of this tile
-__device__ volatile unsigned long long published[MAX_TILES];
+typedef unsigned long long Word;
 
-// The number of this launch in the upper half, the next ticket in the lower half.
-__device__ unsigned long long counter = 0;
+// As in scan_lookback: the number of the launch, from 1, above, a number of elements below.
+__device__ volatile Word published[MAX_TILES];
 
-__device__ unsigned long long draw_ticket()
+// The number of this launch, from 0, in the upper half, the next ticket in the lower half.
+__device__ Word counter = 0;
+
+__device__ Word draw_ticket(int tiles)
 {
-    unsigned long long drawn = atomicAdd(&counter, 1ull);
-    if ((unsigned int)drawn == gridDim.x - 1)
-        atomicAdd(&counter, (1ull << 32) - gridDim.x);
+    Word drawn = atomicAdd(&counter, 1ull);
+    unsigned int draws = tiles + gridDim.x;
+    if ((unsigned int)drawn == draws - 1)
+        atomicAdd(&counter, (1ull << 32) - draws);
     return drawn;
 }
 
-__device__ void publish(int tile, unsigned int tag, unsigned int value)
-{
-    published[tile] = (unsigned long long)tag << 32 | value;
-}
-
 // The sum over lanes 0 to this one. All 32 lanes must take part.
-__device__ unsigned int warp_scan(unsigned int v)
+template <typename T>
+__device__ T warp_scan(T v)
 {
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int s = 1; s < 32; s *= 2) {
-        unsigned int left = __shfl_up_sync(0xffffffff, v, s);
+        T left = __shfl_up_sync(0xffffffff, v, s);
         if (lane >= s)
             v += left;
     }
     return v;
 }
 
-// What all tiles before this one keep, in all lanes. A whole warp calls it.
-__device__ unsigned int look_back(int tile, unsigned int launch)
-{
-    int lane = threadIdx.x % 32;
-    unsigned int sum = 0;
-    // YOUR CODE: as in scan_lookback.
+// The sum over a warp, in all lanes.
+__device__ unsigned int warp_sum(unsigned int v) { return __reduce_add_sync(0xffffffff, v); }
 
-    return sum;
+// Begins to copy a tile to shared memory. After the end of x come zeros, which are not kept.
+__device__ void load(float4* slot, const float* x, int tile, int n)
+{
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
+        int pack = k * THREADS + threadIdx.x;
+        int i = tile * TILE + pack * 4;
+        int inside = max(0, min(4, n - i));
+        __pipeline_memcpy_async(slot + pack, x + (inside > 0 ? i : 0), 16, 16 - 4 * inside);
+    }
 }
 
-// Seven blocks on a multiprocessor: the compiler may use at most 32 registers a thread.
-extern "C" __global__ void __launch_bounds__(THREADS, 7)
+// What tiles `first` to `tile` - 1 keep, in all lanes. The scout calls it.
+__device__ unsigned int look_back(int first, int tile, unsigned int launch)
+{
+    unsigned int sum = 0;
+
+    // YOUR CODE: as in scan_lookback.
+
+    return warp_sum(sum);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS + 32, BLOCKS)
 compaction(const float* x, float* out, int* count, int n)
 {
-    __shared__ float kept[TILE];
-    __shared__ unsigned long long drawn;
+    extern __shared__ __align__(128) float slots[];  // SLOTS tiles
+    __shared__ Word tickets[SLOTS];                  // theirs
+    __shared__ unsigned int kept_of[SLOTS];          // how many elements they keep
     __shared__ unsigned int warp_counts[WARPS];
     __shared__ unsigned int before_tile;
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
+    bool scout = warp == WARPS;
+    int tiles = (n + TILE - 1) / TILE;
 
-    if (threadIdx.x == 0)
-        drawn = draw_ticket();
+    // The scout knows what all tiles before one that the block had before keep.
+    unsigned int before = 0;
+    int known = 0;
+    if (scout && lane < SLOTS)
+        tickets[lane] = lane == 0 ? draw_ticket(tiles) : tiles;
 
-    // Barrier: all threads learn the ticket.
-    __syncthreads();
-    int tile = (int)(unsigned int)drawn;
-    unsigned int launch = (unsigned int)(drawn >> 32);
+    for (int j = 0;; ++j) {
+        // What this thread has copied of the youngest tile is there.
+        __pipeline_wait_prior(0);
 
-    // A warp owns PACKS · 128 floats in a row. Places behind the end are 0, which is not kept.
-    int first = tile * TILE + warp * (PACKS * 128) + lane * 4;
-    float4 v[PACKS];
+        // Barrier: all of that tile is there, and a ticket for the next one. The slot of the tile that was stored last is
+        // free: nobody reads it any more.
+        __syncthreads();
+        int loaded = (unsigned int)tickets[j % SLOTS];
+        int counted = (unsigned int)tickets[(j + 3) % SLOTS];
+        int stored = (unsigned int)tickets[(j + 1) % SLOTS];
+        unsigned int launch = tickets[j % SLOTS] >> 32;
+        if (j >= 3 && stored >= tiles)
+            break;
+
+        float* slot = slots + (j + 3) % SLOTS * TILE;
+        float4 v[PACKS];
+        Word counts = 0, scanned = 0, totals = 0;
+        if (scout) {
+            if (stored < tiles) {
+                before += look_back(known, stored, launch);
+                known = stored;
+                if (lane == 0)
+                    before_tile = before;
+            }
+        } else {
+            if (loaded < tiles)
+                load(reinterpret_cast<float4*>(slots + j % SLOTS * TILE), x, loaded, n);
+            __pipeline_commit();
+
+            if (counted < tiles) {
 #pragma unroll
-    for (int k = 0; k < PACKS; ++k) {
-        int i = first + k * 128;
-        if (i + 3 < n)
-            v[k] = *reinterpret_cast<const float4*>(x + i);
-        else
-            v[k] = {i < n ? x[i] : 0.0f, i + 1 < n ? x[i + 1] : 0.0f, i + 2 < n ? x[i + 2] : 0.0f, 0.0f};
-    }
+                for (int k = 0; k < PACKS; ++k) {
+                    v[k] = reinterpret_cast<float4*>(slot)[(warp * PACKS + k) * 32 + lane];
+                }
 
-    // Byte k of the word is the number that this lane keeps of float4 k, at most 4. Over a warp that is at most 128, so
-    // one scan of the words scans all four bytes, and no byte carries into the next.
-    unsigned int counts = 0;
+                // YOUR CODE: what this lane keeps of each float4, all in one word.
 
-    // YOUR CODE: what this lane keeps.
+                scanned = warp_scan(counts);
+                totals = __shfl_sync(0xffffffff, scanned, 31);
+                unsigned int kept = 0;
+#pragma unroll
+                for (int k = 0; k < PACKS; ++k)
+                    kept += totals >> 8 * k & 255;
+                if (lane == 0)
+                    warp_counts[warp] = kept;
+            }
+        }
 
-    unsigned int scanned = warp_scan(counts);
-    unsigned int totals = __shfl_sync(0xffffffff, scanned, 31);
-    if (lane == 0)
-        warp_counts[warp] = (totals & 255) + (totals >> 8 & 255) + (totals >> 16 & 255) + (totals >> 24);
+        // Barrier: the counts of all warps are there, and what is before the tile that is stored. All elements of the
+        // counted tile are in registers.
+        __syncthreads();
 
-    // Barrier: the counts of all warps are stored.
-    __syncthreads();
+        if (scout) {
+            if (counted < tiles) {
+                unsigned int kept = warp_sum(lane < WARPS ? warp_counts[lane] : 0);
+                if (lane == 0) {
+                    published[counted] = (Word)(launch + 1) << 32 | kept;
+                    kept_of[(j + 3) % SLOTS] = kept;
+                }
+            }
 
-    // What each warp has before it in the tile; lane l of every warp adds up to warp l.
-    unsigned int warps = warp_scan(lane < WARPS ? warp_counts[lane] : 0);
-    unsigned int kept_here = __shfl_sync(0xffffffff, warps, 31);
-    unsigned int place = __shfl_sync(0xffffffff, warps, max(warp - 1, 0));
-    if (warp == 0)
-        place = 0;
+            // For the slot that is free after this iteration. Who has drawn all, draws no more.
+            if (lane == 0)
+                tickets[(j + 1) % SLOTS] = loaded < tiles ? draw_ticket(tiles) : tickets[j % SLOTS];
+        } else {
+            if (counted < tiles) {
+                // Each element to its place: after all float4s before, and after the lanes before in its own.
+                unsigned int place = warp_sum(lane < warp ? warp_counts[lane] : 0);
 
-    // Publish before anything else: the tiles after this one wait for it.
-    if (threadIdx.x == 0)
-        publish(tile, 4 * launch + (tile == 0 ? PREFIX : AGGREGATE), kept_here);
+                // YOUR CODE: each element to its place in the tile.
 
-    // Each element to its place in the tile: after all float4s before, and after the lanes before in its own.
-    // YOUR CODE: each element to its place in the tile.
-
-    if (warp == 0) {
-        unsigned int sum = tile == 0 ? 0 : look_back(tile, launch);
-        if (lane == 0) {
-            before_tile = sum;
-            if (tile > 0)
-                publish(tile, 4 * launch + PREFIX, sum + kept_here);
-            if (tile == gridDim.x - 1)
-                *count = sum + kept_here;
+            }
+            if (stored < tiles) {
+                const float* kept = slots + (j + 1) % SLOTS * TILE;
+                unsigned int many = kept_of[(j + 1) % SLOTS];
+                for (int p = threadIdx.x; p < many; p += THREADS)
+                    out[before_tile + p] = kept[p];
+                if (threadIdx.x == 0 && stored == tiles - 1)
+                    *count = before_tile + many;
+            }
         }
     }
-
-    // Barrier: all elements are side by side, and all threads learn where the tile begins.
-    __syncthreads();
-    for (int p = threadIdx.x; p < kept_here; p += THREADS)
-        out[before_tile + p] = kept[p];
 }

@@ -18,8 +18,8 @@ EXERCISE = Exercise(
         Array("count", "int32", "1", role="out"),
     ),
     oracle="scan:positive",
-    # A tile of the solution has 4096 elements.
-    small=tuple({"n": n} for n in (1, 3, 31, 129, 1023, 4095, 4096, 4097, 20483)),
+    # A tile of the solution has 6144 elements.
+    small=tuple({"n": n} for n in (1, 3, 31, 129, 1023, 6143, 6144, 6145, 20483)),
     secret={"n": (40, 30000, 1)},
     simulated={"n": 2**17},
     timed={"n": 2**26},
@@ -28,11 +28,11 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.66,
-        reach=0.73,
+        fraction=0.89,
+        reach=0.90,
         ceiling="narrow_16_to_8",
-        note="as in scan_lookback, what is missing is waiting: without the look-back (and with wrong results) the same "
-        "kernel has more than the ceiling",
+        note="without the look-back (and with wrong results) the same kernel has more than the ceiling. A block for "
+        "each tile that walks to the nearest prefix has 0.77, CUB 13.0 has 0.66",
     ),
     technique=(
         Expect(

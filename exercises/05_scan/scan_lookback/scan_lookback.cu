@@ -1,40 +1,45 @@
 // scan_lookback: the inclusive prefix sum of n floats in one pass: x is read once, out is written once.
 //
-// A block scans a tile in registers and publishes its sum at once. Then its first warp looks back over what the tiles
-// before have published, 32 at a time, until one of them has published the sum of everything up to its end.
+// Two blocks of each multiprocessor draw tiles until none is left. A block has four tiles in shared memory:
+//
+//     drawn in iteration    j        j - 1                           j - 2    j - 3
+//     in iteration j        loads    is scanned, its sum published   waits    is stored
+//
+// So a sum is published two iterations before the block itself needs those of all tiles before. By then the others have
+// published, too. One warp more, the scout, looks back: it adds what they have published.
 
-constexpr int THREADS = 128;
+#include <cuda_pipeline.h>
+
+constexpr int THREADS = 256;  // without the scout's 32
 constexpr int WARPS = THREADS / 32;
-constexpr int PACKS = 12;  // float4s of a thread: with fewer, more tiles wait for each other
-constexpr int TILE = THREADS * PACKS * 4;
+constexpr int PACKS = 6;      // float4s of a thread
+constexpr int TILE_PACKS = THREADS * PACKS;
+constexpr int TILE = TILE_PACKS * 4;
 constexpr int MAX_TILES = ((1 << 26) + TILE - 1) / TILE;
+constexpr int SLOTS = 4;
+constexpr int BLOCKS = 2;     // of a multiprocessor: while one waits at a barrier, the other one works
+constexpr int LOOKS = 10;     // words that a lane of the scout reads at once: for 2 · 132 tiles, and some more
 
-// launch scan_lookback(x, out, n): grid=cdiv(n, TILE) block=THREADS
+// launch scan_lookback(x, out, n): grid=min(cdiv(n, TILE), BLOCKS * sm_count) block=THREADS + 32 shared=SLOTS * TILE * 4
 
-// What a tile has published: in the upper half 4 · launch + AGGREGATE or PREFIX, in the lower half the bits of a float.
+// What a tile has published: in the upper half the number of the launch, from 1, in the lower half the bits of its sum.
 // One store writes both, so nobody can see the one without the other, and no fence is needed. Words of earlier launches
 // have smaller numbers: they count as nothing, and nobody has to clear them.
-constexpr unsigned int AGGREGATE = 1;  // the sum of this tile
-constexpr unsigned int PREFIX = 2;     // the sum of all elements up to the end of this tile
 __device__ volatile unsigned long long published[MAX_TILES];
 
-// The number of this launch in the upper half, the next ticket in the lower half.
+// The number of this launch, from 0, in the upper half, the next ticket in the lower half.
 __device__ unsigned long long counter = 0;
 
-// A ticket is the number of a tile. Who draws a ticket knows that all lower ones are with blocks that run already, so
-// waiting for them ends. Thread 0 only.
-__device__ unsigned long long draw_ticket()
+// A ticket is the number of a tile. A block draws until it gets one that is no tile: tiles + gridDim.x draws in all.
+// Waiting ends: take the lowest tile that has not published. Its block runs, because it has drawn the ticket. All that
+// this block can wait for is before an older tile of its own, so it has been published.
+__device__ unsigned long long draw_ticket(int tiles)
 {
-    unsigned long long drawn = 0;
+    unsigned long long drawn = tiles;
 
     // YOUR CODE: draw. Who has the last ticket prepares the counter for the next launch.
 
     return drawn;
-}
-
-__device__ void publish(int tile, unsigned int tag, float value)
-{
-    published[tile] = (unsigned long long)tag << 32 | __float_as_uint(value);
 }
 
 // The sum over lanes 0 to this one. All 32 lanes must take part.
@@ -59,89 +64,136 @@ __device__ float warp_sum(float v)
     return v;
 }
 
-// The sum of all tiles before this one, in all lanes. A whole warp calls it.
-__device__ float look_back(int tile, unsigned int launch)
+// Begins to copy a tile to shared memory. After the end of x come zeros.
+__device__ void load(float4* slot, const float* x, int tile, int n)
 {
-    int lane = threadIdx.x % 32;
-    float sum = 0.0f;
-
-    // YOUR CODE: wait until 32 tiles before this one have published; add up to the nearest prefix; else 32 tiles further.
-
-    return sum;
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
+        int pack = k * THREADS + threadIdx.x;
+        int i = tile * TILE + pack * 4;
+        int inside = max(0, min(4, n - i));
+        __pipeline_memcpy_async(slot + pack, x + (inside > 0 ? i : 0), 16, 16 - 4 * inside);
+    }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) scan_lookback(const float* x, float* out, int n)
+// Stores a tile of running sums, and adds to each what is before the tile.
+__device__ void store(const float4* slot, float before_tile, float* out, int tile, int n)
 {
-    __shared__ unsigned long long drawn;
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
+        int pack = k * THREADS + threadIdx.x;
+        int i = tile * TILE + pack * 4;
+        float4 v = slot[pack];
+        v = {v.x + before_tile, v.y + before_tile, v.z + before_tile, v.w + before_tile};
+        if (i + 3 < n) {
+            *reinterpret_cast<float4*>(out + i) = v;
+        } else {
+            if (i < n)
+                out[i] = v.x;
+            if (i + 1 < n)
+                out[i + 1] = v.y;
+            if (i + 2 < n)
+                out[i + 2] = v.z;
+        }
+    }
+}
+
+// The sum of tiles `first` to `tile` - 1, in all lanes. The scout calls it.
+__device__ float look_back(int first, int tile, unsigned int launch)
+{
+    float sum = 0.0f;
+
+    // YOUR CODE: wait until these tiles have published in this launch, and add. A lane can read LOOKS words at once.
+
+    return warp_sum(sum);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS + 32, BLOCKS) scan_lookback(const float* x, float* out, int n)
+{
+    extern __shared__ __align__(128) float4 slots[];  // SLOTS tiles; 128: a copy moves whole sectors to whole sectors
+    __shared__ unsigned long long tickets[SLOTS];  // theirs
     __shared__ float warp_sums[WARPS];
     __shared__ float before_tile;
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
+    bool scout = warp == WARPS;
+    int tiles = (n + TILE - 1) / TILE;
 
-    if (threadIdx.x == 0)
-        drawn = draw_ticket();
+    // The scout knows the sum of all tiles before one that the block had before.
+    float before = 0.0f;
+    int known = 0;
+    if (scout && lane < SLOTS)
+        tickets[lane] = lane == 0 ? draw_ticket(tiles) : tiles;
 
-    // Barrier: all threads learn the ticket.
-    __syncthreads();
-    int tile = (int)(unsigned int)drawn;
-    unsigned int launch = (unsigned int)(drawn >> 32);
+    for (int j = 0;; ++j) {
+        // What this thread has copied of the youngest tile is there.
+        __pipeline_wait_prior(0);
 
-    // A warp owns PACKS · 128 floats in a row; in each request its lanes read 32 float4s side by side.
-    int first = tile * TILE + warp * (PACKS * 128) + lane * 4;
-    float4 v[PACKS];
-#pragma unroll
-    for (int k = 0; k < PACKS; ++k) {
-        int i = first + k * 128;
-        if (i + 3 < n)
-            v[k] = *reinterpret_cast<const float4*>(x + i);
-        else
-            v[k] = {i < n ? x[i] : 0.0f, i + 1 < n ? x[i + 1] : 0.0f, i + 2 < n ? x[i + 2] : 0.0f, 0.0f};
-    }
+        // Barrier: all of that tile is there, and a ticket for the next one. The slot of the tile that was stored last is
+        // free: nobody reads it any more.
+        __syncthreads();
+        int loaded = (unsigned int)tickets[j % SLOTS];
+        int scanned = (unsigned int)tickets[(j + 3) % SLOTS];
+        int stored = (unsigned int)tickets[(j + 1) % SLOTS];
+        unsigned int launch = tickets[j % SLOTS] >> 32;
+        if (j >= 3 && stored >= tiles)
+            break;
 
-    float total = 0.0f;
-    float before[PACKS] = {};
+        float4* slot = slots + (j + 3) % SLOTS * TILE_PACKS + warp * (PACKS * 32) + lane;
+        float4 v[PACKS];
+        float before_pack[PACKS] = {};
+        if (scout) {
+            if (stored < tiles) {
 
-    // YOUR CODE: running sums in each float4, and over the warp; before[k] is what the warp has before float4 k.
+                // YOUR CODE: what is before tile `stored`, from what the scout knows already.
 
-    if (lane == 0)
-        warp_sums[warp] = total;
-
-    // Barrier: the first warp reads the sums of all warps.
-    __syncthreads();
-
-    if (warp == 0) {
-        float sum = lane < WARPS ? warp_sums[lane] : 0.0f;
-        float scanned = warp_scan(sum);
-        float tile_sum = __shfl_sync(0xffffffff, scanned, 31);
-
-        float sum_before = 0.0f;
-
-        // YOUR CODE: publish, look back, publish. Which tile has nothing to look back at?
-
-        if (lane < WARPS)
-            warp_sums[lane] = scanned - sum;
-        if (lane == 0)
-            before_tile = sum_before;
-    }
-
-    // Barrier: all warps learn what is before the tile, and before each warp in it.
-    __syncthreads();
-
-    float before_warp = before_tile + warp_sums[warp];
-#pragma unroll
-    for (int k = 0; k < PACKS; ++k) {
-        int i = first + k * 128;
-        float add = before_warp + before[k];
-        float4 sums = {v[k].x + add, v[k].y + add, v[k].z + add, v[k].w + add};
-        if (i + 3 < n) {
-            *reinterpret_cast<float4*>(out + i) = sums;
+                if (lane == 0)
+                    before_tile = before;
+            }
         } else {
-            if (i < n)
-                out[i] = sums.x;
-            if (i + 1 < n)
-                out[i + 1] = sums.y;
-            if (i + 2 < n)
-                out[i + 2] = sums.z;
+            if (loaded < tiles)
+                load(slots + j % SLOTS * TILE_PACKS, x, loaded, n);
+            __pipeline_commit();
+
+            if (scanned < tiles) {
+                float total = 0.0f;
+#pragma unroll
+                for (int k = 0; k < PACKS; ++k) {
+                    v[k] = slot[k * 32];
+                }
+
+                // YOUR CODE: running sums in each float4, and over the warp; before_pack[k] is what the warp has before it.
+
+                if (lane == 0)
+                    warp_sums[warp] = total;
+            }
+        }
+
+        // Barrier: the sums of all warps are there, and what is before the tile that is stored.
+        __syncthreads();
+
+        if (scout) {
+            if (scanned < tiles) {
+                float sum = warp_sum(lane < WARPS ? warp_sums[lane] : 0.0f);
+
+                // YOUR CODE: publish.
+
+            }
+
+            // For the slot that is free after this iteration. Who has drawn all, draws no more.
+            if (lane == 0)
+                tickets[(j + 1) % SLOTS] = loaded < tiles ? draw_ticket(tiles) : tickets[j % SLOTS];
+        } else {
+            if (scanned < tiles) {
+                float before_warp = warp_sum(lane < warp ? warp_sums[lane] : 0.0f);
+#pragma unroll
+                for (int k = 0; k < PACKS; ++k) {
+                    float add = before_warp + before_pack[k];
+                    slot[k * 32] = {v[k].x + add, v[k].y + add, v[k].z + add, v[k].w + add};
+                }
+            }
+            if (stored < tiles)
+                store(slots + (j + 1) % SLOTS * TILE_PACKS, before_tile, out, stored, n);
         }
     }
 }
