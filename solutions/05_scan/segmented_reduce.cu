@@ -1,22 +1,22 @@
 // segmented_reduce: out[s] = x[offsets[s]] + … + x[offsets[s + 1] - 1], for segments of any length; 0 for an empty one.
 //
-// The elements are cut into tiles of equal length, wherever segments end. A tile marks the last element of each segment
-// by a bit, scans with a sum that starts anew after each mark, and each segment fetches what the scan left at its mark.
+// Tiles have the same number of elements, wherever segments end. A bit marks the last element of each segment. A scan of
+// the tile begins a new sum after each mark, so the sum of a segment is at its last element.
 
 #include <cuda_pipeline.h>
 
 constexpr int THREADS = 256;
-constexpr int TILE = 32 * THREADS;  // of a block: a thread has 32 elements, and a word with a bit for each
+constexpr int TILE = 32 * THREADS;  // of a block: a thread has 32 elements, and a word with their marks
 
 // scratch firsts: int[cdiv(n, TILE)]
 // scratch heads: float[cdiv(n, TILE)]
 // launch segmented_reduce(x, offsets, out, firsts, heads, n, segments): grid=cdiv(n, TILE) block=THREADS
-// launch add_heads(firsts, heads, out, n): grid=cdiv(n, TILE * 256) block=256
+// launch add_heads(firsts, heads, out, n): grid=cdiv(n, 256 * TILE) block=256
 
-// Where element i of the tile is. A thread reads 8 packs of 4 in a row: in this order 8 threads read 32 banks.
+// Where element i of the tile lies. A thread reads 8 packs of 4 in a row: in this order 8 threads read all banks.
 __device__ unsigned int place(unsigned int i) { return i ^ i / 32 % 8 * 4; }
 
-// The last segment that begins before element p, or 0: a search by a warp, which cuts what is left into 32 parts.
+// The last segment that begins before element p, or 0. A warp asks at 32 places at once: five steps for 2^25 segments.
 __device__ int last_before(const int* offsets, int segments, int p)
 {
     int low = 0, high = segments;
@@ -34,17 +34,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
     segmented_reduce(const float* x, const int* offsets, float* out, int* firsts, float* heads, int n, int segments)
 {
     __shared__ float4 packs[TILE / 4];
-    __shared__ unsigned int ends[THREADS];  // a bit for each element: it is the last of its segment, or of the tile
+    __shared__ unsigned int marks[THREADS];
     __shared__ float warp_sum[THREADS / 32];
-    __shared__ bool warp_ends[THREADS / 32];
+    __shared__ bool warp_marks[THREADS / 32];
     __shared__ int first;
     float* tile = reinterpret_cast<float*>(packs);
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int begin = blockIdx.x * TILE, stop = min(begin + TILE, n);
 
+    // The elements need no registers on their way, and arrive during the search.
     if (begin + TILE <= n) {
         const float* from = x + begin + 4 * threadIdx.x;
-        float* to = tile + place(4 * threadIdx.x);  // 4 · THREADS further on the order is the same
+        float* to = tile + place(4 * threadIdx.x);  // 4 * THREADS further the order is the same
 #pragma unroll
         for (int k = 0; k < TILE; k += 4 * THREADS)
             __pipeline_memcpy_async(to + k, from + k, 16);
@@ -53,23 +54,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
         for (int i = threadIdx.x; i < TILE; i += THREADS)
             tile[place(i)] = begin + i < n ? x[begin + i] : 0.0f;
     }
-    ends[threadIdx.x] = 0;
+    marks[threadIdx.x] = 0;
     if (warp == 0) {
         int found = last_before(offsets, segments, begin);
         if (lane == 0)
             first = found;
     }
-    __syncthreads();  // `first` is known, and no word of `ends` is cleared any more
+    __syncthreads();  // `first` is known, and all marks are cleared
 
+    // The last element that a segment has in this tile. Several segments may end in one word.
     for (int s = first + threadIdx.x; s < segments && offsets[s] < stop; s += THREADS) {
-        int last = min(offsets[s + 1], stop) - 1 - begin;
-        if (last >= max(0, offsets[s] - begin))
-            atomicOr(&ends[last / 32], 1u << last % 32);
+        int start = offsets[s] - begin, last = min(offsets[s + 1], stop) - 1 - begin;
+        if (last >= max(0, start))
+            atomicOr(&marks[last / 32], 1u << last % 32);
     }
     __pipeline_wait_prior(0);
     __syncthreads();  // all elements and marks are there
 
-    unsigned int mine = ends[threadIdx.x];
+    // A thread adds its 32 elements. What is left belongs to a segment that goes on.
+    unsigned int mine = marks[threadIdx.x];
     float sum = 0.0f;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
@@ -86,10 +89,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
         }
     }
 
-    // Lanes from the last one with an end
-    unsigned int with_ends = __ballot_sync(~0u, mine != 0);
-    unsigned int upto = with_ends & (2u << lane) - 1;
-    int from = upto ? 31 - __clz(upto) : 0;
+    // What a lane hands on: its sum, and those of the lanes before, back to the nearest one with a mark.
+    unsigned int with_marks = __ballot_sync(~0u, mine != 0), before_me = (1u << lane) - 1;
+    unsigned int up_to_me = with_marks & (before_me | 1u << lane);
+    int from = up_to_me ? 31 - __clz(up_to_me) : 0;
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         float other = __shfl_up_sync(~0u, sum, step);
@@ -98,26 +101,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
     }
     if (lane == 31) {
         warp_sum[warp] = sum;
-        warp_ends[warp] = with_ends != 0;
+        warp_marks[warp] = with_marks != 0;
     }
     float before = __shfl_up_sync(~0u, sum, 1);
-    if (lane == 0)
-        before = 0.0f;
     __syncthreads();  // all warps' last sums are there
 
+    // The first segment that ends in this thread gets what is before it; the others began here.
     if (mine) {
-        if (!(with_ends & (1u << lane) - 1))
+        if (lane == 0)
+            before = 0.0f;
+        if (!(with_marks & before_me)) {
             for (int w = warp - 1; w >= 0; --w) {
                 before += warp_sum[w];
-                if (warp_ends[w])
+                if (warp_marks[w])
                     break;
             }
+        }
         tile[place(32 * threadIdx.x + __ffs(mine) - 1)] += before;
     }
     __syncthreads();  // all sums are complete
 
+    // A segment is stored by the tile in which it begins. What a later tile has of it waits in `heads`.
     for (int s = first + threadIdx.x; s < segments && (offsets[s] < stop || stop == n); s += THREADS) {
-        int last = min(offsets[s + 1], stop) - 1 - begin, start = offsets[s] - begin;
+        int start = offsets[s] - begin, last = min(offsets[s + 1], stop) - 1 - begin;
         float part = last >= max(0, start) ? tile[place(last)] : 0.0f;
         if (start >= 0)
             out[s] = part;
@@ -128,6 +134,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
     }
 }
 
+// Adds each tile's head to its segment. Of a long segment a warp has 32 heads: it adds them up first.
 extern "C" __global__ void add_heads(const int* firsts, const float* heads, float* out, int n)
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x, tiles = (n + TILE - 1) / TILE;
@@ -138,6 +145,7 @@ extern "C" __global__ void add_heads(const int* firsts, const float* heads, floa
             head += __shfl_xor_sync(~0u, head, step);
         if (threadIdx.x % 32 == 0 && s >= 0)
             atomicAdd(&out[s], head);
-    } else if (s >= 0 && head != 0.0f)
+    } else if (head != 0.0f) {
         atomicAdd(&out[s], head);
+    }
 }

@@ -1,9 +1,139 @@
-// segmented_reduce: c[i] = a[i] + b[i]. Say here in two lines what the kernel does.
+// segmented_reduce: out[s] = x[offsets[s]] + … + x[offsets[s + 1] - 1], for segments of any length; 0 for an empty one.
+//
+// Tiles have the same number of elements, wherever segments end. A bit marks the last element of each segment. A scan of
+// the tile begins a new sum after each mark, so the sum of a segment is at its last element.
 
-// launch segmented_reduce(a, b, c, n): grid=cdiv(n, 256) block=256
+#include <cuda_pipeline.h>
 
-extern "C" __global__ void segmented_reduce(const float* a, const float* b, float* c, int n)
+constexpr int THREADS = 256;
+constexpr int TILE = 32 * THREADS;  // of a block: a thread has 32 elements, and a word with their marks
+
+// scratch firsts: int[cdiv(n, TILE)]
+// scratch heads: float[cdiv(n, TILE)]
+// launch segmented_reduce(x, offsets, out, firsts, heads, n, segments): grid=cdiv(n, TILE) block=THREADS
+// launch add_heads(firsts, heads, out, n): grid=cdiv(n, 256 * TILE) block=256
+
+// Where element i of the tile lies. A thread reads 8 packs of 4 in a row: in this order 8 threads read all banks.
+__device__ unsigned int place(unsigned int i) { return i ^ i / 32 % 8 * 4; }
+
+// The last segment that begins before element p, or 0. A warp asks at 32 places at once: five steps for 2^25 segments.
+__device__ int last_before(const int* offsets, int segments, int p)
 {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    // YOUR CODE: is there an element i? Then add.
+    int low = 0, high = segments;
+    while (high - low > 1) {
+        int step = (high - low + 31) / 32;
+        int probe = low + (threadIdx.x % 32 + 1) * step;
+        int below = __popc(__ballot_sync(~0u, probe < high && offsets[probe] < p));
+        high = min(high, low + (below + 1) * step);
+        low += below * step;
+    }
+    return low;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 6)
+    segmented_reduce(const float* x, const int* offsets, float* out, int* firsts, float* heads, int n, int segments)
+{
+    __shared__ float4 packs[TILE / 4];
+    __shared__ unsigned int marks[THREADS];
+    __shared__ float warp_sum[THREADS / 32];
+    __shared__ bool warp_marks[THREADS / 32];
+    __shared__ int first;
+    float* tile = reinterpret_cast<float*>(packs);
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int begin = blockIdx.x * TILE, stop = min(begin + TILE, n);
+
+    // The elements need no registers on their way, and arrive during the search.
+    if (begin + TILE <= n) {
+        const float* from = x + begin + 4 * threadIdx.x;
+        float* to = tile + place(4 * threadIdx.x);  // 4 * THREADS further the order is the same
+#pragma unroll
+        for (int k = 0; k < TILE; k += 4 * THREADS)
+            __pipeline_memcpy_async(to + k, from + k, 16);
+        __pipeline_commit();
+    } else {
+        for (int i = threadIdx.x; i < TILE; i += THREADS)
+            tile[place(i)] = begin + i < n ? x[begin + i] : 0.0f;
+    }
+    marks[threadIdx.x] = 0;
+    if (warp == 0) {
+        int found = last_before(offsets, segments, begin);
+        if (lane == 0)
+            first = found;
+    }
+    __syncthreads();  // `first` is known, and all marks are cleared
+
+    // The last element that a segment has in this tile. Several segments may end in one word.
+    for (int s = first + threadIdx.x; s < segments && offsets[s] < stop; s += THREADS) {
+        int start = offsets[s] - begin, last = min(offsets[s + 1], stop) - 1 - begin;
+        // YOUR CODE: set bit last % 32 of word last / 32, if the segment has an element here
+    }
+    __pipeline_wait_prior(0);
+    __syncthreads();  // all elements and marks are there
+
+    // A thread adds its 32 elements. What is left belongs to a segment that goes on.
+    unsigned int mine = marks[threadIdx.x];
+    float sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+        float* pack = tile + place(32 * threadIdx.x + 4 * k);
+        float4 v = *reinterpret_cast<float4*>(pack);
+        float values[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            sum += values[i];
+            // YOUR CODE: where a segment ends
+        }
+    }
+
+    // What a lane hands on: its sum, and those of the lanes before, back to the nearest one with a mark.
+    unsigned int with_marks = __ballot_sync(~0u, mine != 0), before_me = (1u << lane) - 1;
+    unsigned int up_to_me = with_marks & (before_me | 1u << lane);
+    int from = up_to_me ? 31 - __clz(up_to_me) : 0;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+        // YOUR CODE: the sum of the lane that is `step` to the left, if it is not farther than `from`
+    }
+    if (lane == 31) {
+        warp_sum[warp] = sum;
+        warp_marks[warp] = with_marks != 0;
+    }
+    float before = __shfl_up_sync(~0u, sum, 1);
+    __syncthreads();  // all warps' last sums are there
+
+    // The first segment that ends in this thread gets what is before it; the others began here.
+    if (mine) {
+        if (lane == 0)
+            before = 0.0f;
+        if (!(with_marks & before_me)) {
+            // YOUR CODE: the sums of earlier warps, back to the nearest one with a mark
+        }
+        tile[place(32 * threadIdx.x + __ffs(mine) - 1)] += before;
+    }
+    __syncthreads();  // all sums are complete
+
+    // A segment is stored by the tile in which it begins. What a later tile has of it waits in `heads`.
+    for (int s = first + threadIdx.x; s < segments && (offsets[s] < stop || stop == n); s += THREADS) {
+        int start = offsets[s] - begin, last = min(offsets[s + 1], stop) - 1 - begin;
+        float part = last >= max(0, start) ? tile[place(last)] : 0.0f;
+        // YOUR CODE: out[s], if the segment begins here
+        if (s == first) {
+            firsts[blockIdx.x] = s;
+            heads[blockIdx.x] = start < 0 ? part : 0.0f;
+        }
+    }
+}
+
+// Adds each tile's head to its segment. Of a long segment a warp has 32 heads: it adds them up first.
+extern "C" __global__ void add_heads(const int* firsts, const float* heads, float* out, int n)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x, tiles = (n + TILE - 1) / TILE;
+    int s = t < tiles ? firsts[t] : -1;
+    float head = t < tiles ? heads[t] : 0.0f;
+    if (__all_sync(~0u, s == __shfl_sync(~0u, s, 0))) {
+        for (int step = 16; step > 0; step /= 2)
+            head += __shfl_xor_sync(~0u, head, step);
+        // YOUR CODE: once for the warp
+    } else if (head != 0.0f) {
+        atomicAdd(&out[s], head);
+    }
 }
