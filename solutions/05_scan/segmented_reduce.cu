@@ -9,40 +9,43 @@ constexpr int THREADS = 256;
 constexpr int TILE = 32 * THREADS;  // of a block: a thread has 32 elements, and a word with their marks
 
 // scratch firsts: int[cdiv(n, TILE)]
-// scratch heads: float[cdiv(n, TILE)]
-// launch segmented_reduce(x, offsets, out, firsts, heads, n, segments): grid=cdiv(n, TILE) block=THREADS
-// launch add_heads(firsts, heads, out, n): grid=cdiv(n, 256 * TILE) block=256
+// launch find_firsts(offsets, firsts, out, n, segments): grid=cdiv(segments, 256) block=256
+// launch segmented_reduce(x, offsets, firsts, out, n, segments): grid=cdiv(n, TILE) block=THREADS
 
 // Where element i of the tile lies. A thread reads 8 packs of 4 in a row: in this order 8 threads read all banks.
 __device__ unsigned int place(unsigned int i) { return i ^ i / 32 % 8 * 4; }
 
-// The last segment that begins before element p, or 0. A warp asks at 32 places at once: five steps for 2^25 segments.
-__device__ int last_before(const int* offsets, int segments, int p)
+// The first segment of each tile: the last one that begins before it, or segment 0. Nobody searches: each segment
+// stores its number for the tiles that begin in it. Long ones may have many tiles, so the warp does that together.
+extern "C" __global__ void find_firsts(const int* offsets, int* firsts, float* out, int n, int segments)
 {
-    int low = 0, high = segments;
-    while (high - low > 1) {
-        int step = (high - low + 31) / 32;
-        int probe = low + (threadIdx.x % 32 + 1) * step;
-        int below = __popc(__ballot_sync(~0u, probe < high && offsets[probe] < p));
-        high = min(high, low + (below + 1) * step);
-        low += below * step;
+    int s = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    int from = 1, to = 0;  // no tile
+    if (s < segments) {
+        from = s == 0 ? 0 : offsets[s] / TILE + 1;
+        to = min(offsets[s + 1] / TILE, (n - 1) / TILE);
     }
-    return low;
+    if (from <= to)
+        out[s] = 0.0f;  // its tiles will add to it
+    for (unsigned int left = __ballot_sync(~0u, from <= to); left; left &= left - 1) {
+        int owner = __ffs(left) - 1, last = __shfl_sync(~0u, to, owner);
+        for (int tile = __shfl_sync(~0u, from, owner) + lane; tile <= last; tile += 32)
+            firsts[tile] = s - lane + owner;
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 6)
-    segmented_reduce(const float* x, const int* offsets, float* out, int* firsts, float* heads, int n, int segments)
+    segmented_reduce(const float* x, const int* offsets, const int* firsts, float* out, int n, int segments)
 {
     __shared__ float4 packs[TILE / 4];
     __shared__ unsigned int marks[THREADS];
     __shared__ float warp_sum[THREADS / 32];
     __shared__ bool warp_marks[THREADS / 32];
-    __shared__ int first;
     float* tile = reinterpret_cast<float*>(packs);
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int begin = blockIdx.x * TILE, stop = min(begin + TILE, n);
+    int first = firsts[blockIdx.x], begin = blockIdx.x * TILE, stop = min(begin + TILE, n);
 
-    // The elements need no registers on their way, and arrive during the search.
+    // The elements need no registers on their way. They arrive while marks are set.
     if (begin + TILE <= n) {
         const float* from = x + begin + 4 * threadIdx.x;
         float* to = tile + place(4 * threadIdx.x);  // 4 * THREADS further the order is the same
@@ -55,12 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
             tile[place(i)] = begin + i < n ? x[begin + i] : 0.0f;
     }
     marks[threadIdx.x] = 0;
-    if (warp == 0) {
-        int found = last_before(offsets, segments, begin);
-        if (lane == 0)
-            first = found;
-    }
-    __syncthreads();  // `first` is known, and all marks are cleared
+    __syncthreads();  // all marks are cleared
 
     // The last element that a segment has in this tile. Several segments may end in one word.
     for (int s = first + threadIdx.x; s < segments && offsets[s] < stop; s += THREADS) {
@@ -121,31 +119,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
     }
     __syncthreads();  // all sums are complete
 
-    // A segment is stored by the tile in which it begins. What a later tile has of it waits in `heads`.
+    // Each segment fetches its sum: lanes store side by side. Of a segment that goes over an edge this is a part.
     for (int s = first + threadIdx.x; s < segments && (offsets[s] < stop || stop == n); s += THREADS) {
         int start = offsets[s] - begin, last = min(offsets[s + 1], stop) - 1 - begin;
         float part = last >= max(0, start) ? tile[place(last)] : 0.0f;
-        if (start >= 0)
+        if (start >= 0 && offsets[s + 1] <= stop)
             out[s] = part;
-        if (s == first) {
-            firsts[blockIdx.x] = s;
-            heads[blockIdx.x] = start < 0 ? part : 0.0f;
-        }
-    }
-}
-
-// Adds each tile's head to its segment. Of a long segment a warp has 32 heads: it adds them up first.
-extern "C" __global__ void add_heads(const int* firsts, const float* heads, float* out, int n)
-{
-    int t = blockIdx.x * blockDim.x + threadIdx.x, tiles = (n + TILE - 1) / TILE;
-    int s = t < tiles ? firsts[t] : -1;
-    float head = t < tiles ? heads[t] : 0.0f;
-    if (__all_sync(~0u, s == __shfl_sync(~0u, s, 0))) {
-        for (int step = 16; step > 0; step /= 2)
-            head += __shfl_xor_sync(~0u, head, step);
-        if (threadIdx.x % 32 == 0 && s >= 0)
-            atomicAdd(&out[s], head);
-    } else if (head != 0.0f) {
-        atomicAdd(&out[s], head);
+        else if (last >= 0)
+            atomicAdd(&out[s], part);
     }
 }
