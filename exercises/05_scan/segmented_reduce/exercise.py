@@ -56,7 +56,7 @@ EXERCISE = Exercise(
             hint="give each thread the same number of elements; for each of them an addition, and a test of its mark",
         ),
     ),
-    tolerance=Tolerance(chain="cdiv(n, 1024) + 4096", scale="64 + sqrt(n) / 16", chain_factor=1.5),
+    tolerance=Tolerance(relative=1e-5, chain="cdiv(n, 1024) + 4096", scale="64 + sqrt(n) / 16", chain_factor=1.5),
     self_test_copies=False,
     baseline="sparse:segmented_sum",
     rivals=("pytorch:segmented_sum", "pytorch:segmented_sum_compiled", "pytorch:segmented_sum_of_cumsum"),
