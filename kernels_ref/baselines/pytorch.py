@@ -411,7 +411,7 @@ def segmented_sum_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     return _compiled(lambda x, segments: x.new_zeros(count).index_add(0, segments, x), x, segments)
 
 
-def segmented_sum_of_cumsum(arrays: Arrays, numbers: Numbers) -> Run:
+def segmented_sum_cumsum(arrays: Arrays, numbers: Numbers) -> Run:
     """Differences of ``torch.cumsum`` at the offsets, in float64: float32 loses the digits of short segments."""
     import torch
 

@@ -59,5 +59,5 @@ EXERCISE = Exercise(
     tolerance=Tolerance(relative=1e-5, chain="cdiv(n, 1024) + 4096", scale="64 + sqrt(n) / 16", chain_factor=1.5),
     self_test_copies=False,
     baseline="sparse:segmented_sum",
-    rivals=("pytorch:segmented_sum", "pytorch:segmented_sum_compiled", "pytorch:segmented_sum_of_cumsum"),
+    rivals=("pytorch:segmented_sum", "pytorch:segmented_sum_compiled", "pytorch:segmented_sum_cumsum"),
 )
