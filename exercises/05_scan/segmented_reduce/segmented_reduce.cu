@@ -85,12 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
 
     // What a lane hands on: its sum, and those of the lanes before, back to the nearest one with a mark.
     unsigned int with_marks = __ballot_sync(~0u, mine != 0), before_me = (1u << lane) - 1;
-    unsigned int up_to_me = with_marks & (before_me | 1u << lane);
-    int from = up_to_me ? 31 - __clz(up_to_me) : 0;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        // YOUR CODE: the sum of the lane that is `step` to the left, if it is not farther than `from`
-    }
+    // YOUR CODE: shuffles that add the sums of lanes before to `sum`
     if (lane == 31) {
         warp_sum[warp] = sum;
         warp_marks[warp] = with_marks != 0;
