@@ -7,30 +7,50 @@
 
 constexpr int THREADS = 256;
 constexpr int TILE = 32 * THREADS;  // of a block: a thread has 32 elements, and a word with their marks
+constexpr int EACH = 4;             // segments of a thread in find_firsts, whose loads are in flight together
 
 // scratch firsts: int[cdiv(n, TILE)]
-// launch find_firsts(offsets, firsts, out, n, segments): grid=cdiv(segments, 256) block=256
+// launch find_firsts(offsets, firsts, out, n, segments): grid=cdiv(segments, EACH * 256) block=256
 // launch segmented_reduce(x, offsets, firsts, out, n, segments): grid=cdiv(n, TILE) block=THREADS
 
 // Where element i of the tile lies. A thread reads 8 packs of 4 in a row: in this order 8 threads read all banks.
 __device__ unsigned int place(unsigned int i) { return i ^ i / 32 % 8 * 4; }
 
+// Copies 16 bytes which are read once: they leave the L2 first (evict_first), so that the offsets stay there.
+__device__ void copy_once(float* to, const float* from)
+{
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
+    unsigned int place = (unsigned int)__cvta_generic_to_shared(to);
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "l"(policy)
+                 : "memory");
+}
+
 // The first segment of each tile: the last one that begins before it, or segment 0. Nobody searches: each segment
-// stores its number for the tiles that begin in it. Long ones may have many tiles, so the warp does that together.
+// stores its number for the tiles that begin in it. A long one has many tiles, so the whole warp stores for it.
 extern "C" __global__ void find_firsts(const int* offsets, int* firsts, float* out, int n, int segments)
 {
-    int s = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
-    int from = 1, to = 0;  // no tile
-    if (s < segments) {
-        from = s == 0 ? 0 : offsets[s] / TILE + 1;
-        to = min(offsets[s + 1] / TILE, (n - 1) / TILE);
+    int lane = threadIdx.x % 32, s0 = blockIdx.x * EACH * 256 + threadIdx.x;
+    int begin[EACH], end[EACH];
+#pragma unroll
+    for (int i = 0; i < EACH; ++i) {
+        begin[i] = offsets[min(s0 + i * 256, segments)];
+        end[i] = offsets[min(s0 + i * 256 + 1, segments)];
     }
-    if (from <= to)
-        out[s] = 0.0f;  // its tiles will add to it
-    for (unsigned int left = __ballot_sync(~0u, from <= to); left; left &= left - 1) {
-        int owner = __ffs(left) - 1, last = __shfl_sync(~0u, to, owner);
-        for (int tile = __shfl_sync(~0u, from, owner) + lane; tile <= last; tile += 32)
-            firsts[tile] = s - lane + owner;
+#pragma unroll
+    for (int i = 0; i < EACH; ++i) {
+        int s = s0 + i * 256, from = s == 0 ? 0 : begin[i] / TILE + 1;
+        int to = s < segments ? min(end[i] / TILE, (n - 1) / TILE) : -1;
+        if (from <= to)
+            out[s] = 0.0f;  // its tiles will add to it
+        bool many = to - from >= 4;
+        for (int t = from; !many && t <= to; ++t)
+            firsts[t] = s;
+        for (unsigned int left = __ballot_sync(~0u, many); left; left &= left - 1) {
+            int owner = __ffs(left) - 1, last = __shfl_sync(~0u, to, owner);
+            for (int t = __shfl_sync(~0u, from, owner) + lane; t <= last; t += 32)
+                firsts[t] = s - lane + owner;
+        }
     }
 }
 
@@ -51,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 6)
         float* to = tile + place(4 * threadIdx.x);  // 4 * THREADS further the order is the same
 #pragma unroll
         for (int k = 0; k < TILE; k += 4 * THREADS)
-            __pipeline_memcpy_async(to + k, from + k, 16);
+            copy_once(to + k, from + k);
         __pipeline_commit();
     } else {
         for (int i = threadIdx.x; i < TILE; i += THREADS)
