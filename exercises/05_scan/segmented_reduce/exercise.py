@@ -31,14 +31,17 @@ EXERCISE = Exercise(
     # A mean of 64 elements; half of the segments have fewer than 27, the first has 6900.
     simulated={"n": 1 << 15, "segments": 1 << 9, "skew": 2},
     timed=EQUAL,
-    also_timed=(AlsoTimed(POWER_LAW), AlsoTimed(HUGE)),
+    also_timed=(AlsoTimed(POWER_LAW, reach=0.90), AlsoTimed(HUGE, reach=0.90)),
     work=Work(bytes="4 * n + 4 * (segments + 1) + 4 * segments", flops="n"),
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.80,
+        fraction=0.88,
+        reach=0.90,
         ceiling="read_f32x4",
-        note="a prediction: no GPU has measured it yet",
+        note="5 % below 0.932, a trial on an H200. In that trial copies without evict_first had 0.965 of the rate, and "
+        "find_firsts with one segment for each thread 0.973; in an earlier one, tiles that search for their first segment "
+        "had 0.84 of the rate of tiles that are told",
     ),
     technique=(
         Expect(
@@ -56,6 +59,8 @@ EXERCISE = Exercise(
             hint="give each thread the same number of elements; for each of them an addition, and a test of its mark",
         ),
     ),
+    # A chain of one addition for each 1024 elements, on top of trees; and plain loops over segments of the small sizes.
+    # A sum of millions may be far from 0, and then its last digits are worth more.
     tolerance=Tolerance(relative=1e-5, chain="cdiv(n, 1024) + 4096", scale="64 + sqrt(n) / 16", chain_factor=1.5),
     self_test_copies=False,
     baseline="sparse:segmented_sum",
