@@ -17,3 +17,10 @@ def spmv_csr(inputs: Inputs, numbers: Numbers) -> Outputs:
     products = inputs["values"].astype(np.float64) * inputs["x"].astype(np.float64)[inputs["columns"].astype(np.int64)]
     rows = np.repeat(np.arange(int(numbers["rows"])), np.diff(inputs["offsets"].astype(np.int64)))
     return {"y": np.bincount(rows, weights=products, minlength=int(numbers["rows"]))}
+
+
+def segmented_sum(inputs: Inputs, numbers: Numbers) -> Outputs:
+    """``out[s]`` is the sum of ``x`` from ``offsets[s]`` to ``offsets[s + 1] - 1``, and 0 of an empty segment."""
+    count = int(numbers["segments"])
+    segments = np.repeat(np.arange(count), np.diff(inputs["offsets"].astype(np.int64)))
+    return {"out": np.bincount(segments, weights=inputs["x"].astype(np.float64), minlength=count)}

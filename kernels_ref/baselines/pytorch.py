@@ -393,6 +393,38 @@ def spmv_csr_compiled(arrays: Arrays, numbers: Numbers) -> Run:
     return _compiled(product, columns, values, rows, x)
 
 
+def segmented_sum(arrays: Arrays, numbers: Numbers) -> Run:
+    """``torch.segment_reduce``; it allocates its result."""
+    import torch
+
+    x, offsets = _tensors(arrays, "x", "offsets")
+    return _queued(lambda: torch.segment_reduce(x, "sum", offsets=offsets, unsafe=True, initial=0))
+
+
+def segmented_sum_compiled(arrays: Arrays, numbers: Numbers) -> Run:
+    """``index_add`` by a segment number of each element, made before, by ``torch.compile``."""
+    import torch
+
+    x, offsets = _tensors(arrays, "x", "offsets")
+    count = int(numbers["segments"])
+    segments = torch.repeat_interleave(torch.arange(count, device=x.device, dtype=torch.int32), offsets.diff().long())
+    return _compiled(lambda x, segments: x.new_zeros(count).index_add(0, segments, x), x, segments)
+
+
+def segmented_sum_cumsum(arrays: Arrays, numbers: Numbers) -> Run:
+    """Differences of ``torch.cumsum`` at the offsets, in float64: float32 loses the digits of short segments."""
+    import torch
+
+    x, offsets = _tensors(arrays, "x", "offsets")
+
+    def differences() -> Any:
+        sums = torch.cumsum(x, 0, dtype=torch.float64)
+        ends = torch.where(offsets > 0, sums[offsets - 1], 0.0)
+        return ends.diff().float()
+
+    return _queued(differences)
+
+
 def w4a16_gemv(arrays: Arrays, numbers: Numbers) -> Run:
     """PyTorch's product with 4-bit weights (tinygemm): x in bfloat16, weights in its own order, packed before."""
     import torch

@@ -20,3 +20,10 @@ def spmv_csr(arrays: Arrays, numbers: Numbers) -> Run:
     matrix = csr_matrix(parts, shape=(int(numbers["rows"]), int(numbers["cols"])))
     matrix.has_canonical_format = True  # cuSPARSE does not need it; CuPy would refuse columns that are not sorted
     return partial(cusparse.spmv, matrix, arrays["x"])
+
+
+def segmented_sum(arrays: Arrays, numbers: Numbers) -> Run:
+    """``cupy.add.reduceat``; of an empty segment it gives the element at its offset, as NumPy does."""
+    import cupy
+
+    return partial(cupy.add.reduceat, arrays["x"], arrays["offsets"][:-1])

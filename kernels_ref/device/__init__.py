@@ -360,6 +360,11 @@ CHECKS: Mapping[str, Check] = {
         steps=(Step("check_sparse", ("offsets", "columns", "values", "x", "y", *_BOUNDS), grid="rows"),),
         explain=Step("explain_sparse", ("offsets", "columns", "values", "x", *_FOUND), grid="1"),
     ),
+    "sparse:segmented_sum": Check(
+        sources=("judge.cuh", "check_segmented_sum.cu"),
+        steps=(Step("check_segments", ("x", "offsets", "out", *_BOUNDS), grid="segments"),),
+        explain=Step("explain_segment", ("x", "offsets", *_FOUND), grid="1"),
+    ),
     "layout:transpose": Check(
         sources=("judge.cuh", "check_transpose.cu"),
         steps=(

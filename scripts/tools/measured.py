@@ -182,6 +182,7 @@ OF_PYTORCH = {
     "_cudnn": "cuDNN",
     "_efficient": "memory-efficient attention",
     "_bincount": "`bincount`",
+    "_cumsum": "differences of `cumsum`",
 }
 """Which of PyTorch's ways a baseline takes, by the end of its name."""
 

@@ -61,3 +61,24 @@ def test_the_check_of_a_pass_passes_the_oracles_output_and_names_what_is_wrong()
     lost = np.zeros_like(out_keys)
     bad, first, found = judge("counting:digit_pass", {**arrays, "out_keys": lost}, size, scratch=scratch)
     assert (bad, first, found) == (n, 0, [0.0, float(out_keys[0])])
+
+
+def test_sums_of_segments_keep_to_their_own_elements_and_an_empty_one_is_0() -> None:
+    x = np.array([1, 2, np.nan, 4, np.inf, 6], np.float32)
+    offsets = np.array([0, 0, 2, 2, 3, 4, 6, 6], np.int32)
+    outputs = resolve_reference("sparse:segmented_sum", COURSE)({"x": x, "offsets": offsets}, {"segments": 7})
+    np.testing.assert_array_equal(outputs["out"], [0, 3, 0, np.nan, 4, np.inf, 0])
+
+
+@NEEDS_NVRTC
+@pytest.mark.parametrize("skew", [0, 3])
+def test_the_check_of_segments_passes_the_oracles_output_and_names_what_is_wrong(skew: int) -> None:
+    size = {"n": 5000, "segments": 300}
+    x = RANDOM.integers(-9, 9, 5000).astype(np.float32)
+    offsets = np.round(5000 * (np.arange(301) / 300) ** (0.5**skew)).astype(np.int32)
+    out = resolve_reference("sparse:segmented_sum", COURSE)({"x": x, "offsets": offsets}, size)["out"]
+    arrays = {"x": x, "offsets": offsets, "out": out.astype(np.float32)}
+    assert judge("sparse:segmented_sum", arrays, size) == NONE_BAD
+    wrong = arrays["out"].copy()
+    wrong[[7, 299]] += 1
+    assert judge("sparse:segmented_sum", {**arrays, "out": wrong}, size) == (2, 7, [7.0, float(out[7])])
