@@ -4,31 +4,37 @@
 // neither the longest row nor the number of empty ones. Its products become the leaves of a tree of sums, whichever rows
 // they belong to. Then each row is the sum of a few nodes. A row that crosses tiles is added up by atomics, one for each.
 
-constexpr int THREADS = 256;
+constexpr int THREADS = 512;
 constexpr int PACKS = 2;                     // of a thread: two loads of 16 bytes, for four products
 constexpr int LEAVES = 4 * PACKS * THREADS;  // of a block's tree
 constexpr int LINE = 32;                     // floats of a cache line
 constexpr int TILE = LEAVES - (LINE - 1);    // of a block, products and row ends: its first line may begin before it
-constexpr int ROWS = 8;                      // of a thread of find_starts
+constexpr int WAYS = 4;                      // of a step of the search: three loads in flight
 
 // scratch starts: int[cdiv(rows + nnz, TILE) + 1]
-// launch find_starts(offsets, starts, y, rows, nnz): grid=cdiv(rows, 256 * ROWS) block=256
+// launch find_starts(offsets, starts, y, rows, nnz): grid=cdiv(cdiv(rows + nnz, TILE) + 1, 128) block=128
 // launch spmv_csr(offsets, columns, values, x, starts, y, rows, nnz): grid=cdiv(rows + nnz, TILE) block=THREADS
 
-// starts[tile] is the row of the tile's first item. Row r has items offsets[r] + r to offsets[r + 1] + r; the last is its end.
-extern "C" __global__ void find_starts(const int* offsets, int* starts, float* y, int rows, int nnz)
+// The row of an item: as many row ends come before it. Row r has items offsets[r] + r to offsets[r + 1] + r; the last is its
+// end.
+__device__ int row_of(const int* __restrict__ offsets, int rows, int item)
 {
-    int row = ROWS * (blockIdx.x * blockDim.x + threadIdx.x), stop = min(row + ROWS, rows);
-    if (row >= rows)
+    int row = 0;
+    // YOUR CODE: a search. Halves need one load a step; with quarters three are in flight, and there are half the steps
+    return row;
+}
+
+extern "C" __global__ void find_starts(const int* __restrict__ offsets, int* starts, float* y, int rows, int nnz)
+{
+    int tile = blockIdx.x * blockDim.x + threadIdx.x;
+    if (tile > (rows + nnz + TILE - 1) / TILE)
         return;
-    int begin = offsets[row] + row, end = offsets[stop] + stop;  // the items of these rows; few begin a tile
-    for (int tile = (begin + TILE - 1) / TILE; tile * TILE < end; ++tile) {
-        // YOUR CODE: on to the row that has the tile's first item
-        starts[tile] = row;
-        y[row] = 0.0f;  // two tiles may add to it
-    }
-    if (stop == rows)
-        starts[(rows + nnz + TILE - 1) / TILE] = rows;
+    int first = min(tile * TILE, rows + nnz), row = row_of(offsets, rows, first);
+    starts[tile] = row;
+
+    // Two tiles may add to a row. Its first such tile is the one for which the row begins after the tile before.
+    if (row < rows && offsets[row] + row > (tile - 1) * TILE)
+        y[row] = 0.0f;
 }
 
 // Elements k to k + 3; zeros from `count` on. They are read once, so they leave the caches first (__ldcs) and x stays.
@@ -70,7 +76,7 @@ __device__ float sum_of(const float* tree, unsigned begin, unsigned end)
     return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 4)  // 4 blocks, 2048 threads: all that an SM can hold
     spmv_csr(const int* __restrict__ offsets, const int* __restrict__ columns, const float* __restrict__ values,
              const float* __restrict__ x, const int* __restrict__ starts, float* y, int rows, int nnz)
 {
