@@ -40,8 +40,8 @@ EXERCISE = Exercise(
         fraction=0.93,
         reach=0.96,
         ceiling="copy_f32x4",
-        note="four loads of 4 bytes in flight are as good as one of 16, and need no aligned rows; a thread with one load "
-        "has 0.58, with eight 0.99",
+        note="four loads of 4 bytes in flight are as good as one of 16, and need no aligned rows; a thread with one "
+        "load has 0.58, with eight 0.99",
     ),
     technique=(
         # 32 pixels of 4 bytes are 4 full sectors, and so are 32 floats. Three loads of single bytes make it 0.44.

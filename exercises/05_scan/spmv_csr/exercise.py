@@ -39,8 +39,8 @@ EXERCISE = Exercise(
         fraction=0.69,
         reach=0.70,
         ceiling="read_f32x4",
-        note="cuSPARSE has 0.65. With random columns the L2 is asked for 2^26 sectors, and finds one of a slice a clock: "
-        "bare gathers take 0.475 ms of the solution's 0.49",
+        note="cuSPARSE has 0.65. With random columns the L2 is asked for 2^26 sectors, and finds one of a slice a "
+        "clock: bare gathers take 0.475 ms of the solution's 0.49",
     ),
     technique=(
         Expect(
