@@ -3,16 +3,17 @@
 //     n = (x - mean) · rstd      g = dy · gamma      dx = rstd · (g - Σ g / cols - n · Σ g · n / cols)      along a row
 //     dgamma = Σ dy · n          dbeta = Σ dy                                                             down a column
 //
-// A block works on ROWS rows, one after another, and a thread has the same columns in all of them. So sums along a row go
+// A block works on many rows, one after another, and a thread has the same columns in all of them. So sums along a row go
 // through the block, and sums down a column stay in the thread. A second kernel adds up what the blocks have.
 
-#define ROWS 64   // of a block
+#define BLOCKS 2  // of an SM: as many as fit, so that all blocks run from the start to the end
+#define ROWS 32   // of a block at least, or there are more sums than rows
 #define PACKS 2   // of 4 columns, of a thread: 1024 threads have 8192 columns
 #define SLICES 32 // of the blocks' sums, in the second kernel: a warp for each
 
-// scratch partial: float[2 * cols * cdiv(rows, ROWS)]
-// launch gradients(x, dy, gamma, mean, rstd, dx, partial, rows, cols): grid=cdiv(rows, ROWS) block=32 * cdiv(cols, 128 * PACKS) shared=16 * cols
-// launch columns(partial, dgamma, dbeta, cdiv(rows, ROWS), cols): grid=cdiv(2 * cols, 32) block=(32, SLICES)
+// scratch partial: float[2 * cols * min(cdiv(rows, ROWS), BLOCKS * sm_count)]
+// launch gradients(x, dy, gamma, mean, rstd, dx, partial, rows, cols): grid=min(cdiv(rows, ROWS), BLOCKS * sm_count) block=32 * cdiv(cols, 128 * PACKS) shared=16 * cols
+// launch columns(partial, dgamma, dbeta, min(cdiv(rows, ROWS), BLOCKS * sm_count), cols): grid=cdiv(2 * cols, 32) block=(32, SLICES)
 
 #include <cuda_pipeline.h>
 
@@ -49,55 +50,52 @@ gradients(const float4* x, const float4* dy, const float4* gamma, const float* m
 {
     extern __shared__ float4 ring[];  // two rows of x and of dy: the one in work, and the next one, in flight
     __shared__ float2 of_warps[2][32];
-    __shared__ float means[ROWS], scales[ROWS];
 
     // Thread t has packs t and t + T of 4 columns, in every row. Row r starts at r * packs; size_t, as it may pass 2^31.
     int t = threadIdx.x;
     int T = blockDim.x;
     int packs = cols / 4;
-    int first = blockIdx.x * ROWS;
-    int end = min(first + ROWS, rows);
+    int step = gridDim.x;  // rows from one of this block to its next one: together the blocks go through the arrays once
 
     // Copies of one row to shared memory. A thread copies what it will read itself.
-    auto fetch = [&](int row) {
-        float4* stage = ring + row % 2 * 2 * packs;
+    auto fetch = [&](int row, int count) {
+        float4* stage = ring + count % 2 * 2 * packs;
         size_t start = (size_t)row * packs;
         for (int i = t; i < packs; i += T) {
             __pipeline_memcpy_async(stage + i, x + start + i, 16);
             __pipeline_memcpy_async(stage + packs + i, dy + start + i, 16);
         }
     };
-    fetch(first);
+    fetch(blockIdx.x, 0);
     __pipeline_commit();
 
-    // The numbers of these rows, once for the block; and those of these columns, once for the thread.
-    for (int r = first + t; r < end; r += T) {
-        means[r - first] = mean[r];
-        scales[r - first] = rstd[r];
-    }
+    // The numbers of these columns, once for the thread; and those of the first row.
     float4 factor[PACKS] = {}, of_gamma[PACKS] = {}, of_beta[PACKS] = {};
 #pragma unroll
     for (int k = 0; k < PACKS; ++k)
         if (int i = k * T + t; i < packs)
             factor[k] = gamma[i];
-    __syncthreads();  // every thread reads the means and scales
+    float m = mean[blockIdx.x], scale = rstd[blockIdx.x];
 
-    for (int row = first; row < end; ++row) {
+    for (int row = blockIdx.x, count = 0; row < rows; row += step, ++count) {
         // The next row is in flight while this one is in work. Its place was read by this thread alone, a row ago.
-        if (row + 1 < end)
-            fetch(row + 1);
+        float next_m = 0.0f, next_scale = 0.0f;
+        if (row + step < rows) {
+            fetch(row + step, count + 1);
+            next_m = mean[row + step];
+            next_scale = rstd[row + step];
+        }
         __pipeline_commit();
         __pipeline_wait_prior(1);  // this row's copies: all but the last group. No barrier: they are the thread's own
 
         // Each value is read here and never again. A place past the row's end has 0 in both, which changes no sum.
-        const float4* stage = ring + row % 2 * 2 * packs;
-        float scale = scales[row - first];
+        const float4* stage = ring + count % 2 * 2 * packs;
         float4 n[PACKS] = {}, g[PACKS] = {};
         float2 sum = {0.0f, 0.0f};
 #pragma unroll
         for (int k = 0; k < PACKS; ++k)
             if (int i = k * T + t; i < packs) {
-                n[k] = (stage[i] - means[row - first]) * scale;
+                n[k] = (stage[i] - m) * scale;
                 g[k] = stage[packs + i];
                 of_gamma[k] = of_gamma[k] + g[k] * n[k];
                 of_beta[k] = of_beta[k] + g[k];
@@ -107,12 +105,14 @@ gradients(const float4* x, const float4* dy, const float4* gamma, const float* m
             }
 
         // One barrier a row. Two sets of words: a fast warp may store the next row's while a slow one reads these.
-        sum = block_sum(sum, of_warps[row % 2]);
+        sum = block_sum(sum, of_warps[count % 2]);
 
 #pragma unroll
         for (int k = 0; k < PACKS; ++k)
             if (int i = k * T + t; i < packs)
                 dx[(size_t)row * packs + i] = (g[k] - sum.x / cols - n[k] * (sum.y / cols)) * scale;
+        m = next_m;
+        scale = next_scale;
     }
 
     // Of each block a row with cols sums for dgamma, then cols sums for dbeta.

@@ -8,7 +8,7 @@ POWER_LAW = {**RANDOM, "skew": 2}
 EXERCISE = Exercise(
     name="spmv_csr",
     order=510,
-    idea="sparse rows of any length: products and row ends cut into equal pieces",
+    idea="sparse rows of any length: equal pieces, a tree of sums for all rows",
     minutes=120,
     after=("scan_block",),
     arrays=(
@@ -36,10 +36,11 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.43,
-        reach=0.64,
+        fraction=0.69,
+        reach=0.70,
         ceiling="read_f32x4",
-        note="what it has to reach is cuSPARSE's speed; so far cuSPARSE is faster on each of the three matrices",
+        note="cuSPARSE has 0.65. With random columns the L2 is asked for 2^26 sectors, and finds one of a slice a "
+        "clock: bare gathers take 0.475 ms of the solution's 0.49",
     ),
     technique=(
         Expect(

@@ -23,12 +23,12 @@ EXERCISE = Exercise(
         Array("dbeta", "float32", "cols", role="out"),
     ),
     oracle="backward:layer_norm",
-    # Rows around those of a block (64), columns around a warp's packs (128 and 256), and the longest row.
+    # Rows around those of a block at least (32), columns around a warp's packs (128 and 256), and the longest row.
     small=(
         {"rows": 1, "cols": 4},
         {"rows": 3, "cols": 8},
         {"rows": 257, "cols": 4},
-        {"rows": 64, "cols": 36},
+        {"rows": 32, "cols": 36},
         {"rows": 65, "cols": 256},
         {"rows": 130, "cols": 260},
         {"rows": 33, "cols": 1000},
@@ -42,10 +42,11 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.83,
-        reach=0.87,
+        fraction=0.85,
+        reach=0.89,
         ceiling="add_f32x4",
-        note="the prediction was 0.93; why 0.88 was measured is not known yet",
+        note="the prediction was 0.93. The second kernel is 0.02 of the time, the barriers 0.01; a third stage changes "
+        "nothing, and rows from a counter, so that no SM is done first, cost 0.03",
     ),
     technique=(
         # x and dy, once each; sums of blocks are an eighth of a byte. Lanes that all load mean and rstd add up to 2.

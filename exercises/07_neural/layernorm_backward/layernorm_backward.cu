@@ -3,16 +3,17 @@
 //     n = (x - mean) · rstd      g = dy · gamma      dx = rstd · (g - Σ g / cols - n · Σ g · n / cols)      along a row
 //     dgamma = Σ dy · n          dbeta = Σ dy                                                             down a column
 //
-// A block works on ROWS rows, one after another, and a thread has the same columns in all of them. So sums along a row go
+// A block works on many rows, one after another, and a thread has the same columns in all of them. So sums along a row go
 // through the block, and sums down a column stay in the thread. A second kernel adds up what the blocks have.
 
-#define ROWS 64   // of a block
+#define BLOCKS 2  // of an SM: as many as fit, so that all blocks run from the start to the end
+#define ROWS 32   // of a block at least, or there are more sums than rows
 #define PACKS 2   // of 4 columns, of a thread: 1024 threads have 8192 columns
 #define SLICES 32 // of the blocks' sums, in the second kernel: a warp for each
 
-// scratch partial: float[2 * cols * cdiv(rows, ROWS)]
-// launch gradients(x, dy, gamma, mean, rstd, dx, partial, rows, cols): grid=cdiv(rows, ROWS) block=32 * cdiv(cols, 128 * PACKS) shared=16 * cols
-// launch columns(partial, dgamma, dbeta, cdiv(rows, ROWS), cols): grid=cdiv(2 * cols, 32) block=(32, SLICES)
+// scratch partial: float[2 * cols * min(cdiv(rows, ROWS), BLOCKS * sm_count)]
+// launch gradients(x, dy, gamma, mean, rstd, dx, partial, rows, cols): grid=min(cdiv(rows, ROWS), BLOCKS * sm_count) block=32 * cdiv(cols, 128 * PACKS) shared=16 * cols
+// launch columns(partial, dgamma, dbeta, min(cdiv(rows, ROWS), BLOCKS * sm_count), cols): grid=cdiv(2 * cols, 32) block=(32, SLICES)
 
 #include <cuda_pipeline.h>
 
@@ -49,17 +50,15 @@ gradients(const float4* x, const float4* dy, const float4* gamma, const float* m
 {
     extern __shared__ float4 ring[];  // two rows of x and of dy: the one in work, and the next one, in flight
     __shared__ float2 of_warps[2][32];
-    __shared__ float means[ROWS], scales[ROWS];
 
     // Thread t has packs t and t + T of 4 columns, in every row. Row r starts at r * packs; size_t, as it may pass 2^31.
     int t = threadIdx.x;
     int T = blockDim.x;
     int packs = cols / 4;
-    int first = blockIdx.x * ROWS;
-    int end = min(first + ROWS, rows);
+    int step = gridDim.x;  // rows from one of this block to its next one: together the blocks go through the arrays once
 
-    // YOUR CODE: the means and scales of these rows, and the factors of this thread's columns.
-    // YOUR CODE: row after row: n and g, this thread's sums for dgamma and dbeta, the row's two sums, dx.
+    // YOUR CODE: the factors of this thread's columns.
+    // YOUR CODE: from row blockIdx.x on, each step-th row: n and g, this thread's sums for dgamma and dbeta, the row's two sums, dx.
 
     // Of each block a row with cols sums for dgamma, then cols sums for dbeta.
     // YOUR CODE: this thread's sums into partial.
