@@ -170,6 +170,21 @@ CEILINGS: Mapping[str, Ceiling] = {
         args=("factor", "term", "rounds", "sink"),
         grid="grid",
     ),
+    "quotient_f32": Ceiling(
+        what="a reciprocal with four fp32 multiply-adds, from registers",
+        unit="FLOP",
+        work="rounds * grid * 256 * 288",
+        file="quotient.cu",
+        kernel="quotient_f32",
+        numbers=(
+            ("grid", "8 * sm_count"),
+            ("rounds", "max(flops / (grid * 256 * 288), 1)"),
+            ("factor", "0.5"),
+            ("term", "1.0"),
+        ),
+        args=("factor", "term", "rounds", "sink"),
+        grid="grid",
+    ),
     "dp4a_i8": Ceiling(
         what="dp4a, four int8 multiply-adds, from registers",
         unit="OP",

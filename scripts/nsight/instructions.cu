@@ -83,6 +83,34 @@ extern "C" __global__ void local_array(const int* x, int* y) {
     y[i] = v;
 }
 
+// Constant memory. `none` is 0, which the compiler does not know: each round loads anew. A float4 is two loads of LDC.64.
+__constant__ float table[1024];
+__constant__ float4 wide[256];
+#define CONSTANT(name, value)                                                                         \
+    extern "C" __global__ void name(const int* x, float* y) {                                         \
+        int i = blockIdx.x * blockDim.x + threadIdx.x, lane = i % 32, none = x[i] == 1, k = 0;        \
+        float v = 0.0f;                                                                               \
+        _Pragma("unroll 1") for (int round = 0; round < ROUNDS; ++round, k += none) v += value;       \
+        y[i] = v;                                                                                     \
+    }
+CONSTANT(constant_for_all, table[(5 + k) & 1023])
+CONSTANT(constant_of_the_round, table[round])
+CONSTANT(constant_1_of_2, table[(lane % 2 + k) & 1023])
+CONSTANT(constant_far_1_of_2, table[(lane / 16 * 512 + k) & 1023])
+CONSTANT(constant_1_of_8, table[(lane / 4 + k) & 1023])
+CONSTANT(constant_of_the_lane, table[(lane + k) & 1023])
+CONSTANT(constant_far_from_the_next, table[(32 * lane + k) & 1023])
+CONSTANT(constant_lanes_reversed, table[(31 - lane + k) & 1023])
+CONSTANT(constant_float4_1_of_8, wide[(lane / 4 + k) & 255].x + wide[(lane / 4 + k) & 255].w)
+extern "C" __global__ void constant_5_lanes(const int* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = i % 32, none = x[i] == 1, k = 0;
+    float v = 0.0f;
+    if (lane < 5)
+#pragma unroll 1
+        for (int round = 0; round < ROUNDS; ++round, k += none) v += table[(lane + k) & 1023];
+    y[i] = v;
+}
+
 // Tensor cores.
 KERNEL(mma_sync, unsigned, { unsigned d = 0;
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %2, %2, %2}, {%2, %2}, {%0, %1};"

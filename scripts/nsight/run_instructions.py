@@ -32,6 +32,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "slow_divisions": (),
     "integer_instructions": ("smsp__sass_thread_inst_executed_op_integer_pred_on.sum",),
     "wmma_instructions": ("sm__inst_executed_pipe_tensor.sum",),
+    "constant_excess_wavefronts": ("sm__idc_divergent_instruction_replays.sum",),
     "local_bytes": ("smsp__sass_data_bytes_mem_local_op_ld.sum", "smsp__sass_data_bytes_mem_local_op_st.sum"),
 }
 """The profiler's metrics whose sum is comparable; those of threads are divided by the lanes of a warp."""

@@ -3,15 +3,25 @@
 // Every weight is used once, so the time is that of reading its half byte, if a weight costs few enough instructions. Two
 // of them are unpacked at once, by `lop3`, and tensor cores multiply: not because one vector needs their speed, but because
 // one `mma` does 256 multiplications of a warp, with fp32 sums, and takes pairs of halves as they are.
+//
+// A warp reads 512 bytes of a row at once: a strip of 1024 weights, eight groups of 128, with four lanes each. The groups
+// are eight rows of A; the same groups of the next row of W are eight more. The columns of B are the eight parts of x: of
+// all their products with A, the diagonal is wanted.
 
-// launch w4a16_gemv(W, scales, zeros, x, y, m, k): grid=cdiv(m, 16) block=32*WARPS
+// launch w4a16_gemv(W, scales, zeros, x, y, m, k): grid=cdiv(m, ROWS) block=32*WARPS
 
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 
-#define WARPS 8    // of a block: all have the same 16 rows, and take their groups in turn
-#define STAGES 2   // steps of a warp whose weights are in flight, or in use; with more, more rows are read at a time: slower
-#define GROUP 128  // weights of a row that share a scale and a zero point; 4 lanes with 16 bytes each
+#define WARPS 4              // of a block: all have the same rows, and take their strips in turn
+#define ROWS 16              // of a block: a lane loads its part of x once for all of them
+#define STEP 4               // rows whose weights are copied together
+#define STEPS (ROWS / STEP)  // of a strip
+#define STAGES 3             // steps of a warp whose weights are in flight, or in use
+
+struct Sums {
+    float v[4];
+};
 
 // (bits & mask) | 0x6400 in each half of the word: one instruction. 0x6400 is 1024 as a half, and its last bit is worth
 // 1: with four bits q in the lowest places it is 1024 + q, with q four places higher 1024 + 16q.
@@ -22,111 +32,148 @@ __device__ half2 biased(unsigned bits, unsigned mask)
     return *reinterpret_cast<half2*>(&result);
 }
 
-// The weights less their zero point, of four pairs in a word: 0 2 4 6 1 3 5 7 from the lowest bits upwards. All of these
-// are integers below 2048, so nothing is rounded.
-__device__ void unpack(unsigned word, unsigned zero, half2 (&pair)[4])
-{
-    // -1024 - zero and -64 - zero, in both halves: the last bit of 1024 is worth 1, the fifth last one of 64 as well.
-    unsigned of_low = zero * 0x00010001 | 0xe400e400;
-    unsigned of_high = zero * 0x00100010 | 0xd400d400;
-    half2 low = *reinterpret_cast<half2*>(&of_low);
-    half2 high = *reinterpret_cast<half2*>(&of_high);
-    half2 sixteenth = __float2half2_rn(0.0625f);
-    pair[0] = __hadd2(biased(word, 0x000f000f), low);
-    pair[1] = __hfma2(biased(word, 0x00f000f0), sixteenth, high);
-    word >>= 8;
-    pair[2] = __hadd2(biased(word, 0x000f000f), low);
-    pair[3] = __hfma2(biased(word, 0x00f000f0), sixteenth, high);
-}
-
-// sum += A · B of 16 × 16 weights and 16 × 8 halves. A lane has two pairs of row g and two of row g + 8, and the two pairs
-// of x that belong to them. Which columns of W they are does not matter to the sum, if x has the same. All eight columns of
-// B are the same x: sum[0] is row g, sum[2] row g + 8, in each lane.
-__device__ void multiply(float (&sum)[4], half2 g0, half2 h0, half2 g1, half2 h1, unsigned x0, unsigned x1)
+// sums + A · B of 16 × 16 and 16 × 8 halves. Lane 4g + t has two pairs of row g of A, `a`, two of row g + 8, `b`, and two
+// of column g of B. Which of the 16 places they are does not matter, if A and B have the same. It gets columns 2t and
+// 2t + 1 of row g, and then of row g + 8.
+__device__ Sums multiply(half2 a0, half2 a1, half2 b0, half2 b1, half2 x0, half2 x1, Sums sums)
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(*reinterpret_cast<unsigned*>(&g0)), "r"(*reinterpret_cast<unsigned*>(&h0)),
-          "r"(*reinterpret_cast<unsigned*>(&g1)), "r"(*reinterpret_cast<unsigned*>(&h1)), "r"(x0), "r"(x1));
+        : "+f"(sums.v[0]), "+f"(sums.v[1]), "+f"(sums.v[2]), "+f"(sums.v[3])
+        : "r"(*reinterpret_cast<unsigned*>(&a0)), "r"(*reinterpret_cast<unsigned*>(&b0)),
+          "r"(*reinterpret_cast<unsigned*>(&a1)), "r"(*reinterpret_cast<unsigned*>(&b1)),
+          "r"(*reinterpret_cast<unsigned*>(&x0)), "r"(*reinterpret_cast<unsigned*>(&x1)));
+    return sums;
 }
 
-extern "C" __global__ void w4a16_gemv(const unsigned* W, const half* scales, const unsigned char* zeros,
-                                      const half* x, float* y, int m, int k)
+// Four blocks on a multiprocessor: the compiler may use 128 registers a thread.
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 4) w4a16_gemv(const unsigned* W, const half* scales,
+                                                                     const unsigned char* zeros, const half* x,
+                                                                     float* y, int m, int k)
 {
-    __shared__ uint4 ring[STAGES][2][32 * WARPS];
-    __shared__ float partial[WARPS][16];
+    __shared__ uint4 ring[STAGES][STEP][32 * WARPS];
+    __shared__ float partial[WARPS][ROWS][8];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int along = lane % 4;  // four lanes go along a row; a warp has eight rows, and eight more
-    int groups = k / GROUP;
+    int g = lane / 4, t = lane % 4;  // the group of the strip's eight, and which of its four lanes
+    int groups = k / 128, pieces = k / 32;
 
     // The last row stands in for rows that are not there.
-    size_t row[2];
-    row[0] = min(blockIdx.x * 16 + lane / 4, m - 1);
-    row[1] = min(blockIdx.x * 16 + lane / 4 + 8, m - 1);
+    auto row = [&](int r) { return min(blockIdx.x * ROWS + r, m - 1); };
 
     // A lane copies what it will use itself, so nobody has to wait for anybody else. Without a register for each byte in
-    // flight there can be enough of them.
-    auto fetch = [&](int group, int stage) {
-        if (group < groups)
+    // flight there can be enough of them. Past the end of a row the last piece stands in; x is 0 there.
+    auto fetch = [&](int strip, int step, int stage) {
+        int piece = min(32 * strip + lane, pieces - 1);
+        if (32 * strip < pieces)
 #pragma unroll
-            for (int r = 0; r < 2; ++r)
+            for (int r = 0; r < STEP; ++r)
                 __pipeline_memcpy_async(&ring[stage][r][threadIdx.x],
-                                        W + (row[r] * groups + group) * (GROUP / 8) + 4 * along, 16);
+                                        reinterpret_cast<const uint4*>(W) + (row(STEP * step + r) * pieces + piece), 16);
         __pipeline_commit();  // an empty one, too: the wait counts groups of copies
     };
-    for (int s = 0; s < STAGES - 1; ++s)
-        fetch(warp + s * WARPS, s);
-
-    // Scales and zero points one step ahead: they are few bytes, but somebody has to wait for them.
-    half next_scale[2];
-    unsigned next_zero[2];
-    auto look_up = [&](int group) {
 #pragma unroll
-        for (int r = 0; r < 2; ++r) {
-            next_scale[r] = scales[row[r] * groups + min(group, groups - 1)];
-            next_zero[r] = zeros[row[r] * groups + min(group, groups - 1)];
+    for (int step = 0; step < STAGES - 1; ++step)
+        fetch(warp, step, step);
+
+    // Scales and zero points a strip ahead: few bytes, but of memory. A lane has those of its group for a quarter of the
+    // rows.
+    half next_scale[ROWS / 4];
+    unsigned next_zero[ROWS / 4];
+    auto look_up = [&](int strip) {
+        int group = min(8 * strip + g, groups - 1);
+#pragma unroll
+        for (int i = 0; i < ROWS / 4; ++i) {
+            next_scale[i] = scales[row(ROWS / 4 * t + i) * groups + group];
+            next_zero[i] = zeros[row(ROWS / 4 * t + i) * groups + group];
         }
     };
     look_up(warp);
 
-    float total[2] = {};
+    float total[ROWS] = {};
     int stage = 0;
-    for (int group = warp; group < groups; group += WARPS) {
-        fetch(group + (STAGES - 1) * WARPS, (stage + STAGES - 1) % STAGES);
-        half scale[2] = {next_scale[0], next_scale[1]};
-        unsigned zero[2] = {next_zero[0], next_zero[1]};
-        look_up(group + WARPS);
-        __pipeline_wait_prior(STAGES - 1);
-        uint4 upper = ring[stage][0][threadIdx.x], lower = ring[stage][1][threadIdx.x];
+    for (int strip = warp; 32 * strip < pieces; strip += WARPS) {
+        unsigned scale_and_zero[ROWS / 4];
+#pragma unroll
+        for (int i = 0; i < ROWS / 4; ++i)
+            scale_and_zero[i] = next_zero[i] << 16 | __half_as_ushort(next_scale[i]);
+        look_up(strip + WARPS);
 
-        float sum[4] = {};
+        // The 32 halves of x that belong to the lane's weights. Those that meet 1024 + 16q become a sixteenth.
+        half2 part[4][4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            uint4 v = reinterpret_cast<const uint4*>(x + group * GROUP)[4 * along + j];
-            half2 g[4], h[4];
-            unpack(reinterpret_cast<const unsigned*>(&upper)[j], zero[0], g);
-            unpack(reinterpret_cast<const unsigned*>(&lower)[j], zero[1], h);
-            multiply(sum, g[0], h[0], g[1], h[1], v.x, v.y);
-            multiply(sum, g[2], h[2], g[3], h[3], v.z, v.w);
+            int piece = 32 * strip + lane;
+            uint4 v = piece < pieces ? reinterpret_cast<const uint4*>(x)[4 * piece + j] : uint4{0, 0, 0, 0};
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                part[j][i] = reinterpret_cast<half2*>(&v)[i];
+                if (i % 2)
+                    part[j][i] = __hmul2(part[j][i], __float2half2_rn(0.0625f));
+            }
         }
-        // The scale is the same for all 128 weights of the row: it multiplies their sum.
-        total[0] = fmaf(__half2float(scale[0]), sum[0], total[0]);
-        total[1] = fmaf(__half2float(scale[1]), sum[2], total[1]);
-        stage = (stage + 1) % STAGES;
+
+        // The 1024s add the same to each row, and the zero point as often as x: both are subtracted from a group's sum, not
+        // from its weights. `bias` is what weights of 0 would give, negative; `minus_x` the sum of x.
+        Sums bias = {}, ones = {};
+        half2 one = __float2half2_rn(-1.0f), sixteen = __float2half2_rn(-16.0f), zeroth = __float2half2_rn(-1024.0f);
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+#pragma unroll
+            for (int i = 0; i < 4; i += 2) {
+                bias = multiply(zeroth, zeroth, zeroth, zeroth, part[j][i], part[j][i + 1], bias);
+                ones = multiply(one, sixteen, one, sixteen, part[j][i], part[j][i + 1], ones);
+            }
+        float minus_x = g % 2 ? ones.v[1] : ones.v[0];
+
+#pragma unroll
+        for (int step = 0; step < STEPS; ++step) {
+            int ahead = step + STAGES - 1;
+            fetch(strip + ahead / STEPS * WARPS, ahead % STEPS, stage == 0 ? STAGES - 1 : stage - 1);
+            __pipeline_wait_prior(STAGES - 1);
+#pragma unroll
+            for (int r = 0; r < STEP; r += 2) {
+                uint4 upper = ring[stage][r][threadIdx.x], lower = ring[stage][r + 1][threadIdx.x];
+                Sums sums = bias;
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    unsigned a = reinterpret_cast<unsigned*>(&upper)[j], b = reinterpret_cast<unsigned*>(&lower)[j];
+#pragma unroll
+                    for (int i = 0; i < 4; i += 2) {
+                        sums = multiply(biased(a, 0x000f000f), biased(a, 0x00f000f0), biased(b, 0x000f000f),
+                                        biased(b, 0x00f000f0), part[j][i], part[j][i + 1], sums);
+                        a >>= 8;
+                        b >>= 8;
+                    }
+                }
+
+                // The diagonal: column g of row g. It is in lane t = g / 2 of the group; what others add up is not used.
+#pragma unroll
+                for (int h = 0; h < 2; ++h) {
+                    int at = STEP * step + r + h;
+                    unsigned both = __shfl_sync(~0u, scale_and_zero[at % (ROWS / 4)], 4 * g + at / (ROWS / 4));
+                    // 2^23 + zero, as 0x6400 is for halves: a conversion would be slower.
+                    float zero = __uint_as_float(0x4b000000 | both >> 16) - 8388608.0f;
+                    float sum = fmaf(zero, minus_x, g % 2 ? sums.v[2 * h + 1] : sums.v[2 * h]);
+                    total[at] = fmaf(__half2float(__ushort_as_half(both & 0xffff)), sum, total[at]);
+                }
+            }
+            stage = stage == STAGES - 1 ? 0 : stage + 1;
+        }
     }
 
-    // The warps' sums of each row become one. The four lanes of a row have the same.
-    if (along == 0) {
-        partial[warp][lane / 4] = total[0];
-        partial[warp][lane / 4 + 8] = total[1];
-    }
+    // The groups' and the warps' sums of each row become one.
+    if (t == g / 2)
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            partial[warp][r][g] = total[r];
     __syncthreads();  // all warps' sums are there
-    int mine = blockIdx.x * 16 + threadIdx.x;
-    if (threadIdx.x < 16 && mine < m) {
+    int mine = blockIdx.x * ROWS + threadIdx.x;
+    if (threadIdx.x < ROWS && mine < m) {
         float of_row = 0.0f;
 #pragma unroll
         for (int w = 0; w < WARPS; ++w)
-            of_row += partial[w][threadIdx.x];
+#pragma unroll
+            for (int i = 0; i < 8; ++i)
+                of_row += partial[w][threadIdx.x][i];
         y[mine] = of_row;
     }
 }

@@ -35,6 +35,7 @@ EXERCISE = Exercise(
     ),
     technique=(
         # A count for each row of x. 64 floats added by atomics are 256.
+        # Bytes, not requests: an atomic of four floats (sm_90) moves as many, and the L2 adds each of them.
         Expect(
             "global_atomic_bytes",
             at_most=12.0,

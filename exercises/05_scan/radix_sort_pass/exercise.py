@@ -25,6 +25,8 @@ EXERCISE = Exercise(
         {"n": 4097, "shift": 28, "spread": 1 << 31},
         {"n": 9001, "shift": 0, "spread": 3},
         {"n": 8195, "shift": 12, "spread": 1 << 32},
+        # With tiles of 512 keys and blocks of 64 threads, the scan of the counts has a second round.
+        {"n": 33_000, "shift": 20, "spread": 1 << 32},
     ),
     secret={"n": (40, 9000, 1), "shift": (0, 28, 4), "spread": (1, 1 << 32, 1)},
     simulated={"n": 1 << 15, "shift": 8, "spread": 1 << 32},
