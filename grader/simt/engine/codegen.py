@@ -130,6 +130,7 @@ class Generator:
         self.copy = CopyCode(self.ir, self.memory, observers)
         self.objects = BarrierObjectCode(self.ir, self.schedule, self.copy, tracks="tracks" in graph.tags)
         self.symbols: list[str] = []
+        self.plain: dict[str, ir.IRFunction | None] = {}  # functions of plain forms, by name and operands' types
 
     @cached_property
     def grid_syncs(self) -> frozenset[int]:
