@@ -12,6 +12,7 @@ import pytest
 from grader.backends.sim.session import SimBackend
 from grader.dev.grading import PooledSimulator, simulator_children
 from grader.process.kept import children_kept
+from tests.order import place_of
 from tests.quick import Quick, changed_files
 
 # One cache for the whole run, its workers and child processes included, and none of the person's own: a test must not
@@ -41,6 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         config.pluginmanager.register(Quick(changed_files()))
+    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist: it would begin with the files of the most tests
+        config.option.loadscopereorder = False
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -60,7 +63,9 @@ def kept_simulators() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave tests marked ``gpu`` out unless they are asked for."""
+    """Leave tests marked ``gpu`` out unless they are asked for; one of several processes begins with the long files."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: place_of(item.nodeid))
     if "gpu" in config.option.markexpr:
         return
     skip = pytest.mark.skip(reason="needs an NVIDIA GPU: run `pytest -m gpu`")

@@ -129,9 +129,7 @@ def forgeries(case: TrialCase, array: Array) -> Iterator[tuple[str, Forge]]:
             yield "the answer from inputs in the next lower format", lambda: rounded_to(case.coarse[array.name], dtype)
 
 
-def _mean_everywhere(
-    expected: npt.NDArray[np.generic], honest: npt.NDArray[np.generic]
-) -> npt.NDArray[np.generic]:
+def _mean_everywhere(expected: npt.NDArray[np.generic], honest: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     mean = np.mean(expected.astype(np.float64), keepdims=True)
     return np.full_like(honest, rounded_to(mean, honest.dtype)[0])
 

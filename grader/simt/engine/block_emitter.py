@@ -12,7 +12,7 @@ from grader.simt.engine.builder import Builder, generated_once
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, SWITCH_AFTER, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
 from grader.simt.engine.schedule import QUANTUM
-from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, mangle, vec
+from grader.simt.engine.values import I1, I32, PTR, VOID, Value, mangle, vec
 from grader.simt.engine.waiting import gives_way, waits_on_jump
 from grader.simt.ptx import Operand, Vector
 
@@ -59,6 +59,8 @@ class _Function:
 
 def _outlined(module: ir.IRModule, name: str, op: Op, types: Sequence[ir.Type]) -> ir.IRFunction | None:
     """A plain form as a function, which kernels share; None if it is short, has several results or needs the kernel."""
+    if (known := module.adopted(name)) is not None:
+        return known
     f = Builder(module, name, VOID, types)
     try:
         result = op.form.build(_Function(f), op.match, *f.args)
@@ -70,6 +72,7 @@ def _outlined(module: ir.IRModule, name: str, op: Op, types: Sequence[ir.Type]) 
     f.fn.result = result.type
     f.fn.attributes.add("noinline")
     f.ret(result)
+    module.shared[name] = f.fn
     return f.finish()
 
 

@@ -1,7 +1,7 @@
 """Basic blocks, and the registers that are live at their ends.
 
 A block ends after a form tagged ``branch``, ``exit`` or ``barrier`` and starts at labels and at forms tagged
-``sync`` (they may have to wait for lanes), except after a form in the same block for which the whole warp came together.
+``sync`` (they may have to wait for lanes), except after one in the same block for which the whole warp came together.
 Blocks are in program order: the scheduler runs the lowest one first.
 """
 
@@ -79,7 +79,6 @@ class Block:
     def is_sync(self) -> bool:
         """Whether the first instruction may wait for other lanes of the warp."""
         return bool(self.ops) and "sync" in self.ops[0].form.tags
-
 
 
 @dataclass
@@ -236,7 +235,7 @@ def chains(graph: Graph) -> tuple[int, ...]:
     """For each block the longest chain of instructions in which each one reads a result of the one before.
 
     Results are followed through registers, not through memory. What was cut only because it is long is one block to an
-    assembler: its later parts have the number by which they make the chain longer. A ``.sync`` operation begins a chain.
+    assembler: its later parts have the number by which they make the chain longer. Chains end at ``.sync`` operations.
     """
     found: list[int] = []
     starts = set(graph.targets.values())

@@ -96,6 +96,10 @@ def cell_bytes(module: Module) -> int:
     return narrowest(i for f in module.functions.values() for i in f.body or () if isinstance(i, Instruction))
 
 
+_OUTLINED: dict[tuple[object, ...], dict[str, ir.IRFunction]] = {}
+"""Outlined functions of this process's kernels, by the kernels' traits and by name: most of a kernel's code."""
+
+
 class Generator:
     """Generates one kernel (`run`), and has the data of the whole kernel for `BlockEmitter` and the forms."""
 
@@ -106,7 +110,6 @@ class Generator:
         self.flat = flat
         self.graph = graph
         self.observers = observers
-        self.ir = ir.IRModule()
         self.adversarial = adversarial
         self.waits = waits(graph)
         self.slots = self._register_slots()
@@ -114,6 +117,12 @@ class Generator:
         shared_cell = narrowest(op.instruction for op in graph.ops)
         self.sites = SiteTable(graph, {"global": cell_bytes(module), "shared": shared_cell})
         self.copies, self.has_objects = "copy_queue" in graph.tags, "object" in graph.tags
+        # All that outlined functions depend on beside their names.
+        traits = (
+            observers.key, tuple(self.sites.granule.items()), self.copies, self.has_objects, "tracks" in graph.tags,
+            bool(self.waits), adversarial, bool(self.grid_syncs),
+        )  # fmt: skip
+        self.ir = ir.IRModule(_OUTLINED.setdefault(traits, {}))
         exits = [
             b.index
             for b in graph.blocks

@@ -9,7 +9,7 @@ import fake_cupy
 import numpy as np
 import pytest
 from fake_cupy import cuda, runtime
-from host_files import LIMITS, case, open_session
+from host_files import case, open_session
 
 from grader.backends.gpu.hostfile import timeline
 from grader.backends.gpu.hostfile.timeline import MOST_OPERATIONS, TracedModule, Tracer, between, timeline_of
