@@ -93,7 +93,15 @@ def generate(
 
 def cell_bytes(module: Module) -> int:
     """Bytes of global memory per shadow cell; all kernels of a module share the cells."""
-    return narrowest(i for f in module.functions.values() for i in f.body or () if isinstance(i, Instruction))
+    global _cells
+    if _cells is None or _cells[0] is not module:  # every run of a program asks
+        all_of_them = (i for f in module.functions.values() for i in f.body or () if isinstance(i, Instruction))
+        _cells = module, narrowest(all_of_them)
+    return _cells[1]
+
+
+_cells: tuple[Module, int] | None = None
+"""The last module, and the bytes of its cells."""
 
 
 _OUTLINED: dict[tuple[object, ...], dict[str, ir.IRFunction]] = {}
