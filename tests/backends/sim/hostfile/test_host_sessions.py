@@ -87,6 +87,12 @@ def opener(program, **usual):
         yield open_
 
 
+@pytest.fixture(autouse=True)
+def calm_machine(monkeypatch):
+    """One that seems to have nothing else to do: a limit ends at the wall's clock, whatever the machine's load is."""
+    monkeypatch.setattr(Child, "used_s", lambda self: None)
+
+
 @pytest.fixture
 def session(program, pairs):
     """Opens sessions in children that other files had before."""
@@ -544,7 +550,7 @@ def run(): pass
 
 
 @pytest.fixture
-def busy_machine(monkeypatch):
+def busy_machine(calm_machine, monkeypatch):
     """One on which no child is ever given a processor, as far as the grader can see."""
     monkeypatch.setattr(Child, "used_s", lambda self: 0.0)
     monkeypatch.setattr(Child, "is_ready", lambda self: True)
