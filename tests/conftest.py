@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.backends.sim.session import SimBackend
-from grader.dev.grading import PooledSimulator, simulator_children
-from grader.process.kept import children_kept
-from tests.quick import Quick, changed_files
+from grader.process.standard import compute_on_one_thread
+
+compute_on_one_thread()  # before the next imports, which bring NumPy
+
+from grader.backends.sim.session import SimBackend  # noqa: E402
+from grader.dev.grading import PooledSimulator, simulator_children  # noqa: E402
+from grader.process.kept import children_kept  # noqa: E402
+from tests.order import place_of  # noqa: E402
+from tests.quick import Quick, changed_files  # noqa: E402
 
 # One cache for the whole run, its workers and child processes included, and none of the person's own: a test must not
 # pass because of what an earlier run left behind. WARPGRADE_TEST_CACHE keeps it between runs, for people who run tests
@@ -41,6 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         config.pluginmanager.register(Quick(changed_files()))
+    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist: it would begin with the files of the most tests
+        config.option.loadscopereorder = False
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -60,7 +67,9 @@ def kept_simulators() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave tests marked ``gpu`` out unless they are asked for."""
+    """Leave tests marked ``gpu`` out unless they are asked for; one of several processes begins with the long files."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: place_of(item.nodeid))
     if "gpu" in config.option.markexpr:
         return
     skip = pytest.mark.skip(reason="needs an NVIDIA GPU: run `pytest -m gpu`")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, NoReturn
 
-from grader.process.standard import collect_rarely, open_closed_streams
+from grader.process.standard import collect_rarely, compute_on_one_thread, open_closed_streams
 
 if TYPE_CHECKING:
     import click
@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors become exit codes only here."""
     open_closed_streams()
     collect_rarely()
+    compute_on_one_thread()
     words = list(sys.argv[1:] if arguments is None else arguments)
     with ctrl_c_ends_at_once(), _no_other_way_out():
         return guarded(lambda: _run(words), as_json="--json" in words)

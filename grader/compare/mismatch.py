@@ -80,14 +80,22 @@ def compare(
     wrong length.
     """
     for array in exercise.outputs:
-        count = element_count(array, size)
-        got = _of_length(outputs, array, count, "the backend")
-        oracle = _of_length(expected, array, count, f"the oracle {exercise.oracle}")
-        wrong = ~right(exercise, size, values, got, oracle)
+        wrong = wrong_elements(exercise, size, values, array, outputs, expected)
         if wrong.any():
-            output = Wrong(array, size, got, rounded_to(oracle, got.dtype), wrong, inputs)
+            got = outputs[array.name]
+            output = Wrong(array, size, got, rounded_to(expected[array.name], got.dtype), wrong, inputs)
             return _mismatch(output, plan, beside)
     return None
+
+
+def wrong_elements(
+    exercise: Exercise, size: Size, values: Kind, array: Array, outputs: Arrays, expected: Arrays
+) -> npt.NDArray[np.bool_]:
+    """Which elements of an output are wrong. Raises GraderFault as `compare`."""
+    count = element_count(array, size)
+    got = _of_length(outputs, array, count, "the backend")
+    oracle = _of_length(expected, array, count, f"the oracle {exercise.oracle}")
+    return ~right(exercise, size, values, got, oracle)
 
 
 def _of_length(arrays: Arrays, array: Array, count: int, source: str) -> npt.NDArray[np.generic]:

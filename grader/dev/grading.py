@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from grader.grading.records import Oracle
     from grader.process.child import Child
 
-PROGRAMS = 25
-"""A simulator child is replaced after so many programs, because their machine code stays in its memory."""
+PROGRAMS = 60
+"""A simulator child is replaced after so many programs: their machine code stays in its memory, about 4 MB of each."""
 
 
 class CourseGrader(Closing):

@@ -1,4 +1,4 @@
-"""What a process does first: open standard streams that are closed, and collect garbage rarely."""
+"""What a process does first: open standard streams that are closed, collect garbage rarely, compute on one thread."""
 
 from __future__ import annotations
 
@@ -13,6 +13,15 @@ GARBAGE = 100_000
 def collect_rarely() -> None:
     """Collect garbage less often than Python does by default (700): that is a twentieth of a short process's time."""
     gc.set_threshold(GARBAGE)
+
+
+def compute_on_one_thread() -> None:
+    """Let NumPy, which is imported later, multiply matrices on one thread.
+
+    Those of oracles are small, and OpenBLAS's other threads wait for the next one by spinning: more than half of the
+    command's processor time, which the simulator's process could have used.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def open_closed_streams() -> None:

@@ -362,6 +362,6 @@ def test_a_copy_may_be_right_where_the_exercise_says_so() -> None:
 def test_rejects_fills_in_the_right_answer_for_other_outputs() -> None:
     of = replace(SCALE, arrays=(*SCALE.arrays, Array("z", "float32", "n", role="out")))
     expected = {"y": np.ones(3), "z": np.ones(3)}
-    case = TrialCase(of, {"n": 3}, "exact", inputs={}, expected=expected, coarse={})
+    case = TrialCase(of, {"n": 3}, "exact", inputs={}, expected=expected, make_coarse=dict)
     assert not case.rejects({"y": floats(1, 1, 1)})
     assert case.rejects({"z": floats(1, 1, 2)})

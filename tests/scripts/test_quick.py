@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.order import LONGEST, place_of
 from tests.quick import CHEAP, ROOT, is_within, places
 
 COURSE = "tests/test_course.py::test_stub_solution_and_wrong_answers_are_as_the_exercise_says"
@@ -34,3 +35,10 @@ def test_the_cheap_folders_and_files_exist() -> None:
 def test_a_folder_holds_its_tests_and_not_those_of_a_similar_name() -> None:
     assert is_within("tests/tune/test_sweep.py::test_a[1]", ["tests/tune"])
     assert not is_within("tests/tuner/test_sweep.py::test_a", ["tests/tune"])
+
+
+def test_the_files_that_several_processes_begin_with_exist() -> None:
+    assert [file for file in LONGEST if not (ROOT / file).is_file()] == []
+    assert [place_of(f"{LONGEST[0]}::test[a::b]"), place_of(LONGEST[1]), place_of("tests/test_api.py::test")] == [
+        0, 1, len(LONGEST),
+    ]  # fmt: skip

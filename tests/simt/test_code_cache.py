@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from grader.simt.engine import code_cache
+from grader.simt.engine import code_cache, codegen
 from grader.simt.engine.code_cache import CodeCache
-from grader.simt.observers import OBSERVERS
+from grader.simt.engine.ir import units
+from grader.simt.observers import OBSERVERS, observer_set
 from grader.simt.ptx import parse
 
 HEAD = ".version 8.8\n.target sm_80\n.address_size 64\n"
@@ -63,3 +66,36 @@ def test_code_of_old_edits_is_forgotten(compiled: list[str], monkeypatch: pytest
     assert len(code_cache._OWN) == 1
     build(line=5, add=3)
     assert len(compiled) == 4
+
+
+BODIES = {
+    "words": "st.global.u32 [%rd2], %r2;",
+    "bytes": "st.global.u8 [%rd2], %r2;",
+    "atomics": "atom.global.add.u32 %r2, [%rd2], %r2;",
+    "copies": "cp.async.ca.shared.global [%r1], [%rd2], 4; cp.async.wait_all; st.global.u32 [%rd2], %r2;",
+    "a warp": "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1; bar.sync 0; ld.global.u32 %r2, [%rd2];",
+    "a long form": "bfi.b32 %r2, %r1, %r2, 3, 7; shf.l.wrap.b32 %r2, %r1, %r2, %r1; st.global.u32 [%rd2], %r2;",
+    "waiting": "again: ld.volatile.global.u32 %r2, [%rd2]; setp.eq.u32 %p1, %r2, 0; @%p1 bra again;",
+}
+
+
+def generated(body: str, *, adversarial: bool, alone: bool, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The texts of a kernel's outlined functions, in a process that has no other kernels' (``alone``) or has them."""
+    text = KERNEL.format(name="k", line=1, add=1).replace(".reg", ".reg .pred %p<2>; .reg", 1)
+    module = parse(f'{HEAD}.file 1 "k.cu"\n' + text.replace("st.global.u32 [%rd2], %r2;", body))
+    with monkeypatch.context() as patched:
+        if alone:
+            patched.setattr(codegen, "_OUTLINED", {})
+        made, _ = codegen.generate(module, "k", observer_set(frozenset(OBSERVERS)), adversarial=adversarial)
+        return set(units(made, code_cache.UNIT_LINES)[1])
+
+
+@pytest.mark.parametrize("adversarial", [False, True])
+def test_functions_that_kernels_share_are_those_that_each_would_have_alone(
+    adversarial: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codegen, "_OUTLINED", {})
+    make = partial(generated, adversarial=adversarial, monkeypatch=monkeypatch)
+    together = {name: make(body, alone=False) for name, body in BODIES.items()}
+    assert together == {name: make(body, alone=True) for name, body in BODIES.items()}
+    assert len(set.union(*together.values())) < sum(map(len, together.values()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import findings, ir, store_buffer
@@ -10,8 +11,8 @@ from grader.simt.engine.blocks import Op, cost
 from grader.simt.engine.builder import Builder, generated_once
 from grader.simt.engine.layout import DEADLOCKED, RUNNING, SWITCH_AFTER, TIMED_OUT, TRAPPED, WARP, WORKER
 from grader.simt.engine.operands import OperandEmitter
-from grader.simt.engine.schedule import QUANTUM, lanes_at
-from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, mangle, vec
+from grader.simt.engine.schedule import QUANTUM
+from grader.simt.engine.values import I1, I32, PTR, VOID, Value, mangle, vec
 from grader.simt.engine.waiting import gives_way, waits_on_jump
 from grader.simt.ptx import Operand, Vector
 
@@ -42,6 +43,39 @@ def _keep(module: ir.IRModule, kind: ir.Type) -> ir.IRFunction:
     return generated_once(module, f"keep_{mangle(kind)}", VOID, [kind, PTR, I32], build)
 
 
+LONG = 150
+"""Lines of a basic block of LLVM: its time for a block grows faster than the block."""
+
+INLINE = 4
+"""Lines of IR, at most, of a plain form that is no function of its own."""
+
+
+@dataclass(frozen=True)
+class _Function:
+    """The parameter ``e`` of a form whose code becomes a function: it has operands, and nothing else of a kernel."""
+
+    f: Builder
+
+
+def _outlined(module: ir.IRModule, name: str, op: Op, types: Sequence[ir.Type]) -> ir.IRFunction | None:
+    """A plain form as a function, which kernels share; None if it is short, has several results or needs the kernel."""
+    if (known := module.adopted(name)) is not None:
+        return known
+    f = Builder(module, name, VOID, types)
+    try:
+        result = op.form.build(_Function(f), op.match, *f.args)
+    except MISFITS:  # its own place reports it, if it is an error
+        result = None
+    if not isinstance(result, Value) or f.fn.lines <= INLINE:
+        del module.globals[name]
+        return None
+    f.fn.result = result.type
+    f.fn.attributes.add("noinline")
+    f.ret(result)
+    module.shared[name] = f.fn
+    return f.finish()
+
+
 class BlockEmitter(OperandEmitter):
     """Emits one basic block; the parameter ``e`` of forms."""
 
@@ -55,14 +89,22 @@ class BlockEmitter(OperandEmitter):
         if self.block.is_sync:
             self._wait_for_lanes()
         charge = sum(cost(op) for op in self.block.ops)
-        WORKER.store(f, self.worker, "block_budget", WORKER.load(f, self.worker, "block_budget") - charge)
+        f.add_to(self.worker, WORKER.offset["block_budget"], -charge)
         self.g.observers.block(self, self.block.index)
         for position, op in enumerate(self.block.ops):
+            self._cut()
             self._instruction(op, position)
         if not self.ended and self.block.ends_in:
             self._switch()
         elif not self.ended:
             self.jump(self.block.index + 1, self.block_mask)
+
+    def _cut(self) -> None:
+        """Begin a new basic block of LLVM, if the present one is long."""
+        if len(self.f.here.lines) >= LONG:
+            on = self.f.block("on")
+            self.f.goto(on)
+            self.f.enter(on)
 
     def _switch(self) -> None:
         """After an access that depends on the order of warps: let others run, if this run's order says so.
@@ -95,6 +137,9 @@ class BlockEmitter(OperandEmitter):
                 self.g.observers.predicated(self, self.block.index)
         if _takes_whole_warp(op):
             self._check_whole_warp()
+        elif position and "sync" in op.form.tags:
+            self.f.call(self.g.schedule.expect_members(), self.worker, self.warp, self.block_mask, self._members(op),
+                        self.f.const(I32, self.site()))  # fmt: skip
         try:
             if op.form.raw:
                 op.form.build(self, op.match, op.instruction)
@@ -119,14 +164,23 @@ class BlockEmitter(OperandEmitter):
             else:
                 parts = operand.items if isinstance(operand, Vector) and "|" in name else (operand,)
                 targets += zip(name.split("|"), parts, strict=True)
-        result = form.build(self, op.match, *values)
+        function = self._function(op, values)
+        result = form.build(self, op.match, *values) if function is None else self.f.call(function, *values)
         results = result if isinstance(result, tuple) else (result,)
         for (name, operand), value in zip(targets, results, strict=True):
             self.write(operand, value, form.operand_type(name, op.match))
 
+    def _function(self, op: Op, values: Sequence[Value]) -> ir.IRFunction | None:
+        """The function of a plain form with these types of operands; None if its code is short, or needs more."""
+        name = " ".join((op.instruction.name, *(mangle(value.type) for value in values)))
+        if name not in self.g.plain:
+            self.g.plain[name] = _outlined(self.f.module, name, op, [value.type for value in values])
+        return self.g.plain[name]
+
     # -- control ----------------------------------------------------------------------------------------------------
     def _store_registers(self) -> None:
         for name in sorted(self.dirty & self.block.live_out):
+            self._cut()
             value = self.values[name]
             place = self.f.at(self.warp, self.g.slots[name])
             if value.type == vec(I1):
@@ -303,39 +357,24 @@ class BlockEmitter(OperandEmitter):
         """Before a ``.sync`` operation: if lanes of its mask are elsewhere, park this group until they arrive."""
         f = self.f
         op = self.block.ops[0]
-        whole = _takes_whole_warp(op)
-        if whole:
-            need = f.const(I32, -1)
+        schedule, index = self.g.schedule, f.const(I32, self.block.index)
+        if _takes_whole_warp(op):
+            parked = f.call(schedule.await_warp(), self.warp, index, self.block_mask)
         else:
-            members = self.read(op.instruction.operands[op.form.operands.index("membermask")], "b32")
-            chosen = self.block_mask.as_lanes().select(members, 0)
-            need = f.overloaded("llvm.vector.reduce.or", chosen, result=I32)
-        missing = need & WARP.load(f, self.warp, "alive") & ~self.block_mask
-        park, go_on, forced = f.block("park"), f.block("together"), f.block("forced")
-        check = f.block("missing")
-        force = WARP.load(f, self.warp, "forced").ne(0)
-        f.branch(missing.eq(0) & (force ^ 1), go_on, check, weights=(999, 1))
-        f.enter(check)
-        f.branch(force, forced, park)
-        f.enter(forced)
-        WARP.store(f, self.warp, "forced", 0)
-        if not whole:  # else `_check_whole_warp` reports missing lanes
-            came_not = f.load(I32, f.at(self.warp, lanes_at(self.block.index) + 4)) & ~self.block_mask
-            self.report(findings.MISSING_LANES, self.block_mask, came_not.zext(I64), need.zext(I64))
-        f.goto(go_on)
-        f.enter(park)
-        self._enqueue(self.block.index, self.block_mask)
-        f.store(missing | self.block_mask, f.at(self.warp, lanes_at(self.block.index) + 4))
-        WARP.store(f, self.warp, "parked", WARP.load(f, self.warp, "parked") | self.block_mask)
-        f.goto(self.region.dispatch)
-        f.enter(go_on)
+            parked = f.call(schedule.await_members(), self.worker, self.warp, index, self.block_mask,
+                            self._members(op), f.const(I32, self.site()))  # fmt: skip
+        together = f.block("together")
+        f.branch(parked.ne(0), self.region.dispatch, together)
+        f.enter(together)
+
+    def _members(self, op: Op) -> Value:
+        """The masks of a ``.sync`` operation."""
+        return self.read(op.instruction.operands[op.form.operands.index("membermask")], "b32")
 
     def _check_whole_warp(self) -> None:
         """Report lanes that diverged, ended or do not exist (a block of 16 threads): their elements are missing."""
         f = self.f
-        absent = ~self.mask
-        with f.if_(absent.ne(0) & self.mask.ne(0), likely=False):
-            self.report(findings.MISSING_LANES, self.mask, absent.zext(I64), f.const(I64, 0xFFFFFFFF))
+        f.call(self.g.schedule.check_warp(), self.worker, self.warp, self.mask, f.const(I32, self.site()))
 
     def synchronised(self, members: Value) -> None:
         """After a ``.sync`` operation: order later accesses of its lanes after their earlier ones."""

@@ -1,24 +1,26 @@
 """Basic blocks, and the registers that are live at their ends.
 
 A block ends after a form tagged ``branch``, ``exit`` or ``barrier`` and starts at labels and at forms tagged
-``sync`` (they may have to wait for lanes). Blocks are in program order: the scheduler runs the lowest one first.
+``sync`` (they may have to wait for lanes), except after one in the same block for which the whole warp came together.
+Blocks are in program order: the scheduler runs the lowest one first.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from grader.simt.engine.flatten import Flat, UnsupportedPtx, registers_in
 from grader.simt.engine.layout import MAX_BLOCKS
 from grader.simt.isa.registry import Form, Match, arranged, find
-from grader.simt.ptx import Address, Instruction, Operand, Symbol
+from grader.simt.ptx import Address, Immediate, Instruction, Operand, Register, Symbol
 from grader.simt.ptx.model import Label
 
-LONGEST = 128
-"""Maximum of instructions per basic block, because LLVM's time grows with their square."""
+LONGEST = 512
+"""Maximum of instructions per basic block: a block is charged for all of them when it begins."""
 SM_90 = ("cp.async.bulk", "mbarrier.try_wait", "wgmma", "fence.proxy", "fence.mbarrier_init", "elect", "setmaxnreg",
          "stmatrix", "mapa", "barrier.cluster", "griddepcontrol", "multimem", "tensormap")  # fmt: skip
 NEEDS_SM_90 = "it needs sm_90, and the simulator is an A100 (sm_80): run it with --backend gpu on a GPU that has it"
@@ -71,6 +73,7 @@ class Block:
     ops: list[Op] = field(default_factory=list)
     live_out: frozenset[str] = frozenset()
     ends_in: str = ""  # "load", "atomic" or "store" after which other warps may run, in an adversarial run
+    is_of_whole_warp: bool = False  # it begins when all lanes of the warp have come
 
     @property
     def is_sync(self) -> bool:
@@ -139,14 +142,16 @@ def _cut(flat: Flat, adversarial: bool) -> tuple[list[Block], dict[str, int]]:
             raise UnsupportedPtx(f"the instruction {name}", instruction.line, hint=NEEDS_SM_90 if newer else "")
         return Op(next(count), instruction, *found)
 
+    full = _full_masks(flat)
     for item in flat.items:
         if isinstance(item, Label):
             fresh()
             targets[item.name] = blocks[-1].index
             continue
         op = op_of(item)
-        if "sync" in op.form.tags:
+        if "sync" in op.form.tags and not blocks[-1].is_of_whole_warp:
             fresh()
+            blocks[-1].is_of_whole_warp = _takes_whole_warp(op, full)
         blocks[-1].ops.append(op)
         if adversarial and is_strong(op):
             blocks[-1].ends_in = ENDS_IN.get(op.instruction.opcode, "store")
@@ -160,6 +165,30 @@ def _cut(flat: Flat, adversarial: bool) -> tuple[list[Block], dict[str, int]]:
     if not blocks[-1].ops or "exit" not in blocks[-1].ops[-1].form.tags or blocks[-1].ops[-1].instruction.guard:
         blocks[-1].ops.append(op_of(Instruction("ret", (), (), None, None)))
     return blocks, targets
+
+
+def _full_masks(flat: Flat) -> frozenset[str]:
+    """Registers whose only value is the mask of all lanes: compilers keep it in one."""
+    given: dict[str, bool] = {}
+    for item in flat.items:
+        if isinstance(item, Instruction):
+            constant = item.opcode == "mov" and item.guard is None and any(map(_is_full, item.operands[1:2]))
+            for name in registers_in(item.operands[:1]):
+                given[name] = constant and name not in given
+    return frozenset(name for name, constant in given.items() if constant)
+
+
+def _is_full(operand: Operand) -> bool:
+    return isinstance(operand, Immediate) and operand.kind == "int" and operand.value & 0xFFFFFFFF == 0xFFFFFFFF
+
+
+def _takes_whole_warp(op: Op, full: Set[str]) -> bool:
+    """Whether a ``.sync`` operation is for all lanes of the warp together: it has no mask, or one of all lanes."""
+    names = op.form.operands
+    if "membermask" not in names:
+        return True
+    mask = op.instruction.operands[names.index("membermask")]
+    return _is_full(mask) or (isinstance(mask, Register) and mask.name in full)
 
 
 STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel"})
@@ -206,7 +235,7 @@ def chains(graph: Graph) -> tuple[int, ...]:
     """For each block the longest chain of instructions in which each one reads a result of the one before.
 
     Results are followed through registers, not through memory. What was cut only because it is long is one block to an
-    assembler: its later parts have the number by which they make the chain longer.
+    assembler: its later parts have the number by which they make the chain longer. Chains end at ``.sync`` operations.
     """
     found: list[int] = []
     starts = set(graph.targets.values())
@@ -215,12 +244,15 @@ def chains(graph: Graph) -> tuple[int, ...]:
     for block, before in zip(graph.blocks, (None, *graph.blocks), strict=False):
         if before is None or block.index in starts or block.is_sync or not _is_cut(before):
             depths, longest = {}, 0
-        known = longest
-        for op in block.ops:
+        known, ended = longest, 0
+        for position, op in enumerate(block.ops):
+            if position and "sync" in op.form.tags:
+                ended += longest - known
+                depths, longest, known = {}, 0, 0
             depth = 1 + max((depths.get(name, 0) for name in op.reads), default=0)
             depths |= dict.fromkeys(op.writes, depth)
             longest = max(longest, depth)
-        found.append(longest - known)
+        found.append(ended + longest - known)
     return tuple(found)
 
 
@@ -230,20 +262,25 @@ def _is_cut(block: Block) -> bool:
 
 
 def _liveness(graph: Graph) -> None:
-    """Fill in `Block.live_out`. Sets of registers are bit masks in integers during the computation."""
-    index: dict[str, int] = {}
-
-    def bits(names: frozenset[str]) -> int:
-        return sum(1 << index.setdefault(name, len(index)) for name in names)
-
-    uses, defs = [], []
+    """Fill in `Block.live_out`. Sets of registers are bit masks in integers during the search."""
+    read_before, written_in = [], list[set[str]]()
     for block in graph.blocks:
-        read = written = 0
+        read, written = set[str](), set[str]()
         for op in block.ops:
-            read |= bits(op.reads) & ~written
-            written |= bits(op.writes)
-        uses.append(read)
-        defs.append(written)
+            read |= op.reads - written
+            written |= op.writes
+        read_before.append(read)
+        written_in.append(written)
+    # Only registers that a block gets from another one matter; most are written and read in one block.
+    index = {name: number for number, name in enumerate(dict.fromkeys(name for names in read_before for name in names))}
+
+    def bits(names: set[str]) -> int:
+        found = 0
+        for name in names:
+            found |= 1 << index[name]
+        return found
+
+    uses, defs = [*map(bits, read_before)], [bits(names & index.keys()) for names in written_in]
     for block, live in zip(graph.blocks, _live_out(graph, uses, defs), strict=True):
         block.live_out = frozenset(name for name, bit in index.items() if live >> bit & 1)
 

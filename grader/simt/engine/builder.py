@@ -320,7 +320,7 @@ def generated_once(
 
     If it has no result, a return is added at its end.
     """
-    existing = module.globals.get(name)
+    existing = module.globals.get(name) or module.adopted(name)
     if existing is not None:
         return existing
     f = Builder(module, name, result, arguments)
@@ -328,6 +328,8 @@ def generated_once(
     build(f)
     if result is VOID:
         f.ret()
+    if "noinline" in f.fn.attributes:
+        module.shared[name] = f.fn
     return f.finish()
 
 

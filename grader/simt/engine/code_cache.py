@@ -107,8 +107,7 @@ def compile_text(text: str, *, quick: bool = False) -> bytes:
         builder = llvm.create_pass_builder(machine, options)
         if quick:
             passes = llvm.create_new_function_pass_manager()
-            for add in (passes.add_sroa_pass, passes.add_instruction_combine_pass, passes.add_simplify_cfg_pass):
-                add()
+            passes.add_sroa_pass()  # further ones take longer than they save
             for function in module.functions:
                 if not function.is_declaration:
                     passes.run(function, builder)

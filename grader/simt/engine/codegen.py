@@ -93,7 +93,19 @@ def generate(
 
 def cell_bytes(module: Module) -> int:
     """Bytes of global memory per shadow cell; all kernels of a module share the cells."""
-    return narrowest(i for f in module.functions.values() for i in f.body or () if isinstance(i, Instruction))
+    global _cells
+    if _cells is None or _cells[0] is not module:  # every run of a program asks
+        all_of_them = (i for f in module.functions.values() for i in f.body or () if isinstance(i, Instruction))
+        _cells = module, narrowest(all_of_them)
+    return _cells[1]
+
+
+_cells: tuple[Module, int] | None = None
+"""The last module, and the bytes of its cells."""
+
+
+_OUTLINED: dict[tuple[object, ...], dict[str, ir.IRFunction]] = {}
+"""Outlined functions of this process's kernels, by the kernels' traits and by name: most of a kernel's code."""
 
 
 class Generator:
@@ -106,7 +118,6 @@ class Generator:
         self.flat = flat
         self.graph = graph
         self.observers = observers
-        self.ir = ir.IRModule()
         self.adversarial = adversarial
         self.waits = waits(graph)
         self.slots = self._register_slots()
@@ -114,6 +125,12 @@ class Generator:
         shared_cell = narrowest(op.instruction for op in graph.ops)
         self.sites = SiteTable(graph, {"global": cell_bytes(module), "shared": shared_cell})
         self.copies, self.has_objects = "copy_queue" in graph.tags, "object" in graph.tags
+        # All that outlined functions depend on beside their names.
+        traits = (
+            observers.key, tuple(self.sites.granule.items()), self.copies, self.has_objects, "tracks" in graph.tags,
+            bool(self.waits), adversarial, bool(self.grid_syncs),
+        )  # fmt: skip
+        self.ir = ir.IRModule(_OUTLINED.setdefault(traits, {}))
         exits = [
             b.index
             for b in graph.blocks
@@ -130,6 +147,7 @@ class Generator:
         self.copy = CopyCode(self.ir, self.memory, observers)
         self.objects = BarrierObjectCode(self.ir, self.schedule, self.copy, tracks="tracks" in graph.tags)
         self.symbols: list[str] = []
+        self.plain: dict[str, ir.IRFunction | None] = {}  # functions of plain forms, by name and operands' types
 
     @cached_property
     def grid_syncs(self) -> frozenset[int]:

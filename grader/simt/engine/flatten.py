@@ -202,8 +202,17 @@ def _call_parts(call: Instruction) -> tuple[tuple[Operand, ...], Operand, tuple[
 
 
 def registers_in(operands: Sequence[Operand]) -> list[str]:
-    """Names of the registers in operands."""
-    return [part.name for part in _parts(operands) if isinstance(part, Register)]
+    """Names of the registers in operands. Called for every operand, so it is one loop."""
+    found, stack = list[str](), list(operands)
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Register):
+            found.append(part.name)
+        elif isinstance(part, Vector):
+            stack.extend(part.items)
+        elif isinstance(part, Address) and part.base is not None:
+            stack.append(part.base)
+    return found
 
 
 def symbols_in(operands: Sequence[Operand]) -> set[str]:

@@ -71,10 +71,28 @@ class IRBlock:
 
 
 class IRModule:
-    """Functions by name; ``globals`` includes declared ones."""
+    """Functions by name; ``globals`` includes declared ones.
 
-    def __init__(self) -> None:
+    ``shared`` has outlined functions of other modules, by name: those that would be the same here.
+    """
+
+    def __init__(self, shared: dict[str, IRFunction] | None = None) -> None:
         self.globals: dict[str, IRFunction] = {}
+        self.shared = {} if shared is None else shared
+
+    def adopted(self, name: str) -> IRFunction | None:
+        """The shared function of this name, which is now in this module, with what it calls; None if there is none.
+
+        Public functions are the kernel's own: this module has its own ones.
+        """
+        found = self.shared.get(name)
+        work = [found] if found is not None else []
+        while work:
+            fn = work.pop()
+            if fn.name not in self.globals:
+                self.globals[fn.name] = fn
+                work += [called for called in fn.called.values() if not (called.blocks and called.public)]
+        return found
 
     def __str__(self) -> str:
         return module_text(self.globals.values(), {name for name, fn in self.globals.items() if not fn.public})
@@ -113,6 +131,11 @@ class IRFunction:
     @property
     def declaration(self) -> str:
         return f'declare {self.result} @"{self.name}"({", ".join(map(str, self.arguments))})'
+
+    @cached_property
+    def unit(self) -> str:
+        """The text of a module with this function alone, and with those that are inlined into it."""
+        return _with_inlined([self])
 
     @cached_property
     def body(self) -> str:
@@ -158,7 +181,7 @@ def units(module: IRModule, lines: int) -> tuple[list[str], list[str]]:
             if sum(f.lines for f in own[-1]) + fn.lines > lines and own[-1]:
                 own.append([])
             own[-1].append(fn)
-    return [_with_inlined(part) for part in own], [_with_inlined([fn]) for fn in outlined]
+    return [_with_inlined(part) for part in own], [fn.unit for fn in outlined]
 
 
 def _with_inlined(functions: Sequence[IRFunction]) -> str:

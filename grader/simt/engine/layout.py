@@ -208,7 +208,7 @@ STORE_BUFFER = Layout([("count", I32), ("oldest", I32)])
 HELD_SLOTS = 16
 STORE_BUFFER_BYTES = STORE_BUFFER.size + HELD_SLOTS * HELD.size
 
-BLOCK_COUNTERS = ("executions", "active_lanes", "predicated_off", "predicated", "divergent")
+BLOCK_COUNTERS = ("executions", "active_lanes", "predicated", "predicated_off", "divergent")
 SITE_COUNTERS = (
     "requests", "bytes", "wanted", "sectors", "wavefronts", "ideal_wavefronts", "worst", "lanes", "overlapped",
     "fetching", "grouped", "local_bytes",

@@ -33,7 +33,7 @@ from grader.simt.engine.layout import (
     WARP,
     WORKER,
 )
-from grader.simt.engine.values import I8, I32, I64, PTR, VOID, Value
+from grader.simt.engine.values import I8, I32, I64, PTR, VOID, Value, vec
 
 QUANTUM = 2048
 """Backward jumps of one warp before it yields: long enough to cost nothing, short enough for spin loops."""
@@ -92,6 +92,71 @@ class Schedule:
         word = f.at(warp, (block >> 6).zext(I64) * 8 + PENDING_AT)
         f.store(f.load(I64, word) | (f.const(I64, 1) << (block & 63).zext(I64)), word)
         WARP.store(f, warp, "pending", WARP.load(f, warp, "pending") | mask)
+
+    @generated("await_warp", I32, PTR, I32, I32)
+    def await_warp(self, f: Builder) -> None:
+        """await_warp(warp, block, mask) -> 1 if lanes of the warp are elsewhere, for which these lanes wait; else 0."""
+        warp, block, mask = f.args
+        self._await(f, warp, block, mask, f.const(I32, -1))
+
+    @generated("await_members", I32, PTR, PTR, I32, I32, vec(I32), I32)
+    def await_members(self, f: Builder) -> None:
+        """await_members(worker, warp, block, mask, members, site) -> 1 if lanes of the masks ``members`` are elsewhere,
+        for which these lanes wait; else 0. Lanes that can never come are reported at ``site``.
+        """
+        worker, warp, block, mask, members, site = f.args
+        need = _members_of(f, mask, members)
+
+        def report() -> None:
+            missing = f.load(I32, _mask(f, warp, block), 4) & ~mask
+            more = missing.zext(I64), need.zext(I64)
+            findings.report(f, warp, worker, findings.MISSING_LANES, site, mask, *more)
+
+        self._await(f, warp, block, mask, need, report)
+
+    def _await(
+        self, f: Builder, warp: Value, block: Value, mask: Value, need: Value, forced: Callable[[], None] | None = None
+    ) -> None:
+        """Return 0 if the lanes ``need`` are all here; else park ``mask`` until they arrive, and return 1.
+
+        Where nothing else can run, lanes are forced to go on: after ``forced``.
+        """
+        missing = need & WARP.load(f, warp, "alive") & ~mask
+        force = WARP.load(f, warp, "forced").ne(0)
+        with f.if_(force, likely=False):
+            WARP.store(f, warp, "forced", 0)
+            if forced is not None:  # of a whole warp, `check_warp` reports them
+                forced()
+            f.ret(f.const(I32, 0))
+            f.enter(f.block("unforced"))
+        with f.if_(missing.eq(0)):
+            f.ret(f.const(I32, 0))
+            f.enter(f.block("some"))
+        f.call(self.enqueue(), warp, block, mask)
+        f.store(missing | mask, _mask(f, warp, block), 4)
+        WARP.store(f, warp, "parked", WARP.load(f, warp, "parked") | mask)
+        f.ret(f.const(I32, 1))
+
+    @generated("expect_members", VOID, PTR, PTR, I32, vec(I32), I32)
+    def expect_members(self, f: Builder) -> None:
+        """expect_members(worker, warp, mask, members, site): report lanes of the masks that are elsewhere, where the
+        whole warp came together before: it was forced to go on without them.
+        """
+        worker, warp, mask, members, site = f.args
+        need = _members_of(f, mask, members)
+        missing = need & WARP.load(f, warp, "alive") & ~mask
+        with f.if_(missing.ne(0), likely=False):
+            more = missing.zext(I64), need.zext(I64)
+            findings.report(f, warp, worker, findings.MISSING_LANES, site, mask, *more)
+
+    @generated("check_warp", VOID, PTR, PTR, I32, I32)
+    def check_warp(self, f: Builder) -> None:
+        """check_warp(worker, warp, mask, site): report lanes that diverged, ended or do not exist."""
+        worker, warp, mask, site = f.args
+        absent = ~mask
+        with f.if_(absent.ne(0) & mask.ne(0), likely=False):
+            whole = f.const(I64, 0xFFFFFFFF)
+            findings.report(f, warp, worker, findings.MISSING_LANES, site, mask, absent.zext(I64), whole)
 
     @generated("next_block", I32, PTR, attributes="")
     def next_block(self, f: Builder) -> None:
@@ -304,6 +369,11 @@ def _next_parked(f: Builder, warp: Value, found: Cell) -> None:
             need = f.load(I32, _mask(f, warp, found.get()), 4)
             left = need & ~f.load(I32, _mask(f, warp, found.get()))
             WARP.store(f, warp, "forced", left.ne(0).zext(I32))
+
+
+def _members_of(f: Builder, mask: Value, members: Value) -> Value:
+    """The lanes that are in a mask of the lanes ``mask``."""
+    return f.overloaded("llvm.vector.reduce.or", mask.as_lanes().select(members, 0), result=I32)
 
 
 def _mask(f: Builder, warp: Value, block: Value) -> Value:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import ir
@@ -24,6 +25,7 @@ _FLOATS = frozenset((F16, F32, F64))
 _WIDTHS = {F16: 16, F32: 32, F64: 64, PTR: 64}
 
 
+@cache
 def vec(element: ir.Type, lanes: int = LANES) -> ir.VectorType:
     """``<32 x element>``: one value for each lane of a warp."""
     return ir.VectorType(element, lanes)

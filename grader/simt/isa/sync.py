@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.simt.engine import barrier_objects as objects
-from grader.simt.engine import findings
+from grader.simt.engine import findings, ir
+from grader.simt.engine.builder import Builder, generated
 from grader.simt.engine.layout import WARP, WORKER
 from grader.simt.engine.memory import SHARED_BASE
-from grader.simt.engine.values import I1, I32, I64, Value, vec
+from grader.simt.engine.values import I1, I32, I64, PTR, VOID, Value, vec
 from grader.simt.isa.registry import Example, Match, form, is_signed
 from grader.simt.ptx import Instruction, Operand, Vector
 
@@ -73,11 +74,19 @@ def _members(e: BlockEmitter, operand: Operand) -> Value:
     """The lanes in an operation's mask, after they have arrived. A lane must be in its own mask."""
     f = e.f
     members = e.read(operand, "b32")
-    outside = ((members >> f.iota(I32)) & 1).eq(0).as_mask() & e.mask
-    with f.if_(outside.ne(0), likely=False):
-        e.report(findings.BAD_MASK, outside, members.lane(f.first_lane(outside)).zext(I64))
+    f.call(_check_members(f.module), e.worker, e.warp, members, e.mask, f.const(I32, e.site()))
     e.synchronised(members)
     return members
+
+
+@generated("check_members", VOID, PTR, PTR, vec(I32), I32, I32)
+def _check_members(_: ir.IRModule, f: Builder) -> None:
+    """check_members(worker, warp, members, mask, site): report lanes that are not in their own mask."""
+    worker, warp, members, mask, site = f.args
+    outside = ((members >> f.iota(I32)) & 1).eq(0).as_mask() & mask
+    with f.if_(outside.ne(0), likely=False):
+        first = members.lane(f.first_lane(outside)).zext(I64)
+        findings.report(f, warp, worker, findings.BAD_MASK, site, outside, first)
 
 
 @form("bar.warp.sync membermask", raw=True, tags=("sync",))

@@ -163,6 +163,11 @@ class ObserverSet(Observer):
     def __init__(self, observers: tuple[Observer, ...]) -> None:
         self.observers = observers
 
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for sets that generate the same code."""
+        return tuple((type(one).__name__, *sorted(vars(one).items())) for one in self.observers)
+
     block = _all(Observer.block)
     predicated = _all(Observer.predicated)
     diverged = _all(Observer.diverged)

@@ -33,7 +33,8 @@ class Overlap(Observer):
 
     def block(self, e: BlockEmitter, index: int) -> None:
         if e.g.fetches:
-            WARP.store(e.f, e.warp, "executed", WARP.load(e.f, e.warp, "executed") + len(e.block.ops))
+            place = WARP.at(e.f, e.warp, "executed")
+            e.f.store(e.f.load(I32, place) + len(e.block.ops), place)
 
     def executed(self, e: BlockEmitter, op: Op, position: int) -> None:
         found = e.g.fetches

@@ -143,8 +143,7 @@ class Shadow(Observer):
                 _report(access, findings.UNINITIALISED, never, f.const(vec(I64), 0))
 
     def warp_sync(self, e: BlockEmitter, members: Value) -> None:
-        with e.f.each_group(members, e.mask) as group:
-            e.f.call(_warp_order(e.f.module), e.warp, e.worker, group)
+        e.f.call(_group_order(e.f.module), e.warp, e.worker, members, e.mask)
 
     def copied(self, copy: Completion) -> None:
         copies.landed(copy)
@@ -389,6 +388,14 @@ def _signal(access: ObservedAccess) -> None:
         WARP.store(f, access.warp, "observed", WORKER.load(f, access.worker, "sequence"))
     else:
         f.call(releases.publish(f.module, access.kind), access.worker, access.warp)
+
+
+@generated("group_order", VOID, PTR, PTR, vec(I32), I32)
+def _group_order(module: ir.IRModule, f: Builder) -> None:
+    """group_order(warp, worker, members, mask): the lanes of each group have synchronised."""
+    warp, worker, members, mask = f.args
+    with f.each_group(members, mask) as group:
+        f.call(_warp_order(module), warp, worker, group)
 
 
 @generated("warp_order", VOID, PTR, PTR, I32)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import llvmlite
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 
 from grader.backends import starting
 from grader.backends.base import Buffer, CaseRun, Execution, Limits
+from grader.backends.sim import session as sim_session
 from grader.backends.sim.session import SimBackend, SimSession
 from grader.compile import cache, compile_source, ptxas
 from grader.compile.toolchain import find_toolchain
@@ -90,11 +93,20 @@ def test_a_child_that_hangs_is_ended_at_the_deadline() -> None:
 
 def test_making_machine_code_is_not_the_submissions_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WARPGRADE_CACHE", str(tmp_path))
-    limit_s = 0.3
-    with session(f"{GOOD} atomicAdd(&x[threadIdx.x], 1.0f); __syncthreads();", Limits(total_s=limit_s)) as one:
+    limit_s, past_s, store = 60.0, [0.0], sim_session.store_code
+
+    def slow_store(codes: Mapping[str, bytes]) -> None:  # as if LLVM alone had taken longer than the limit
+        store(codes)
+        past_s[0] += 1.5 * limit_s
+
+    monkeypatch.setattr(sim_session, "store_code", slow_store)
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + past_s[0])
+    monkeypatch.setattr(sim_session, "time", clock)
+    with session(GOOD, Limits(total_s=limit_s)) as one:
         begins = one._ends
         assert one.run(case()).failure is None
-        assert one._ends > begins + limit_s  # LLVM alone took longer than the limit
+        assert one._ends > begins + limit_s
+        assert one.run(case()).failure is None
 
 
 def test_an_endless_loop_is_a_finding_and_the_session_goes_on() -> None:

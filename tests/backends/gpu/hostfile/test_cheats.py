@@ -41,7 +41,10 @@ def run():
     _sleep(0.02)
 """
 CHEATS = {
-    "unfinished on a thread": "import threading\ndef run(): threading.Timer(0.2, honest).start()\n",
+    "unfinished on a thread": """
+import threading
+def run(): threading.Thread(target=lambda: (threading.Event().wait(), honest()), daemon=True).start()
+""",
     "last time's result": """
 kept = []
 def run():

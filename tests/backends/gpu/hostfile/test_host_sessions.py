@@ -180,7 +180,7 @@ def arrays():
 def run():
     words = memoryview(mmap.mmap(arrays(), mmap.PAGESIZE)).cast("Q")
     words[8] = words[0]
-    threading.Event().wait(0.3)
+    threading.Event().wait()  # whoever looks later still finds nothing
     honest()
 def honest():
 """

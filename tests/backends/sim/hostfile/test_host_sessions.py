@@ -87,6 +87,12 @@ def opener(program, **usual):
         yield open_
 
 
+@pytest.fixture(autouse=True)
+def calm_machine(monkeypatch):
+    """One that seems to have nothing else to do: a limit ends at the wall's clock, whatever the machine's load is."""
+    monkeypatch.setattr(Child, "used_s", lambda self: None)
+
+
 @pytest.fixture
 def session(program, pairs):
     """Opens sessions in children that other files had before."""
@@ -544,7 +550,7 @@ def run(): pass
 
 
 @pytest.fixture
-def busy_machine(monkeypatch):
+def busy_machine(calm_machine, monkeypatch):
     """One on which no child is ever given a processor, as far as the grader can see."""
     monkeypatch.setattr(Child, "used_s", lambda self: 0.0)
     monkeypatch.setattr(Child, "is_ready", lambda self: True)
@@ -624,13 +630,40 @@ def test_work_left_on_a_stream_is_found_or_too_late(alone):
     assert is_poison(execution.outputs["out"]).all()
 
 
-@pytest.mark.parametrize(
-    "late", ["threading.Timer(0.02, honest).start()", "threading.Thread(target=honest, daemon=True).start()"]
-)
-def test_work_left_to_a_thread_is_too_late(alone, late):
-    source = HONEST + f"import threading\nhonest = run\ndef run():\n    {late}\n"
-    run = case(100)
-    assert not is_right(alone(source).run(run), run)
+AFTERWARDS = """
+import sys, threading
+def afterwards(act):
+    # On a thread, once run() has returned, its answer is sent, and the main thread waits for the next request.
+    main = threading.main_thread().ident
+    def stack():
+        frame = sys._current_frames()[main]
+        while frame is not None:
+            yield frame.f_code.co_name
+            frame = frame.f_back
+    def waits():
+        names = [*stack()]
+        return names[0] == "_wait" and "receive" in names and "run" not in names
+    def later():
+        while not waits():
+            threading.Event().wait(0.001)
+        act()
+    threading.Thread(target=later, daemon=True).start()
+honest, calls = run, []
+"""
+
+
+def test_work_left_to_a_thread_is_too_late(alone):
+    graded = "def run():\n    calls.append(1)\n    if len(calls) == 2: afterwards(honest)\n"
+    execution = alone(HONEST + AFTERWARDS + graded).run(case(100))
+    assert execution.failure is None
+    assert is_poison(execution.outputs["out"]).all()
+
+
+def test_work_that_a_thread_has_not_begun_is_not_waited_for(alone):
+    waits = "    threading.Thread(target=lambda: (threading.Event().wait(), honest()), daemon=True).start()\n"
+    execution = alone(f"{HONEST}import threading\nhonest = run\ndef run():\n{waits}").run(case(100))
+    assert execution.failure is None
+    assert is_poison(execution.outputs["out"]).all()
 
 
 def test_last_times_result_is_wrong(alone):
@@ -815,9 +848,9 @@ def run():
 
 
 def test_a_process_that_ends_between_two_cases_is_a_crash_of_the_next(alone):
-    source = HONEST + "honest, n = run, []\ndef run():\n    honest(); n.append(1)\n    if len(n) == 2: leave()\n"
-    leave = "import os, threading\ndef leave(): threading.Timer(0.05, os._exit, (0,)).start()\n"
-    one, run = alone(source + leave), case()
+    leave = "import os\ndef run():\n    honest(); calls.append(1)\n"
+    leave += "    if len(calls) == 2: afterwards(lambda: os._exit(0))\n"
+    one, run = alone(HONEST + AFTERWARDS + leave), case()
     assert is_right(one.run(run), run)
     one._pair.host.wait(10.0)
     assert fails(one.run(case(100)), "crash").file == "sums_host.py"
