@@ -15,9 +15,9 @@
 
 #define WARPS 4              // of a block: all have the same rows, and take their strips in turn
 #define ROWS 16              // of a block: a lane loads its part of x once for all of them
-#define STEP 4               // rows whose weights are copied together
+#define STEP 8               // rows whose weights are copied together
 #define STEPS (ROWS / STEP)  // of a strip
-#define STAGES 3             // steps of a warp whose weights are in flight, or in use
+#define STAGES 2             // steps of a warp whose weights are in flight, or in use
 
 struct Sums {
     float v[4];
