@@ -76,15 +76,16 @@ def _parameter(e: BlockEmitter, source: Operand, bits: int, count: int) -> list[
     return values
 
 
-@form("ld{.SPACE}{.CACHE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory", "load"), also=ACCESS)
+@form("ld{.SPACE}{.CACHE}{.EVICT}{.L2::cache_hint}{.PREFETCH}{.VEC}.TYPE d, a{, policy}", raw=True,
+      tags=("memory", "load"), also=ACCESS)  # fmt: skip
 @form("ld.volatile{.SPACE}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=ACCESS)
 @form("ld.ORDER.SCOPE{.SPACE}{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory", "fence"),
       ORDER=("relaxed", "acquire"), also=ACCESS)  # fmt: skip
-@form("ld.SPACE{.CACHE}.nc{.EVICT}{.PREFETCH}{.VEC}.TYPE d, a", raw=True, tags=("memory",),
+@form("ld.SPACE{.CACHE}.nc{.EVICT}{.L2::cache_hint}{.PREFETCH}{.VEC}.TYPE d, a{, policy}", raw=True, tags=("memory",),
       also=ACCESS | {"SPACE": ("global",)})  # fmt: skip
 @form("ldu{.SPACE}{.VEC}.TYPE d, a", raw=True, tags=("memory",), also=ACCESS)
 def ld(e: BlockEmitter, m: Match, i: Instruction) -> None:
-    target, source = i.operands
+    target, source, *_ = i.operands  # a cache policy is only a hint
     bits, count, targets = WIDTH[m.TYPE], int(m.VEC[1:] or 1), items(target)
     values = _parameter(e, source, bits, count) if m.space == "param" else None
     if values is None:
@@ -97,14 +98,14 @@ def ld(e: BlockEmitter, m: Match, i: Instruction) -> None:
         e.write(item, value.bitcast(ELEMENT[m.TYPE]), m.TYPE)
 
 
-@form("st{.SPACE}{.CACHE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory",), also=ACCESS)
+@form("st{.SPACE}{.CACHE}{.EVICT}{.L2::cache_hint}{.VEC}.TYPE a, b{, policy}", raw=True, tags=("memory",), also=ACCESS)
 @form("st.volatile{.SPACE}{.VEC}.TYPE a, b", raw=True, tags=("memory",), also=ACCESS)
 @form("st.ORDER.SCOPE{.SPACE}{.EVICT}{.VEC}.TYPE a, b", raw=True, tags=("memory", "fence"),
       ORDER=("relaxed", "release"), also=ACCESS)  # fmt: skip
 def st(e: BlockEmitter, m: Match, i: Instruction) -> None:
     if m.ORDER == "release":
         e.fence(m.SCOPE)
-    target, source = i.operands
+    target, source, *_ = i.operands
     bits = WIDTH[m.TYPE]
     values = []
     for item in items(source):
