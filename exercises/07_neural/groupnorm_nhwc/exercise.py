@@ -11,7 +11,7 @@ ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
 EXERCISE = Exercise(
     name="groupnorm_nhwc",
     order=708,
-    idea="channels last: groups side by side, and a second read that the L2 serves",
+    idea="channels last: groups side by side, and samples that stay on the chip, spread over blocks that wait",
     minutes=120,
     after=("layernorm", "reduce_v10"),
     arrays=(
@@ -58,11 +58,12 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.58,
-        reach=0.63,
+        fraction=0.73,
+        reach=0.75,
         ceiling="copy_f32x4",
-        note="one read from memory, one from the L2. On an H200 the measuring blocks alone take 55 us, the normalising "
-        "ones alone 106, both together 122; the ceiling takes 79. A kernel that keeps x on the chip took 140",
+        note="one read, one write. On an H200 the same kernel without waiting takes 8 us less, a round of all blocks is "
+        "12 us where memory needs 10, and the last sums come when nothing is left to read. A second read of x from the "
+        "L2 took 109 us: the L2 serves 6.6 TB/s, memory 4.2",
     ),
     technique=(
         # x twice, and what a block needs of gamma, beta and the sums. A third read is 12 bytes for each element.
@@ -87,5 +88,5 @@ EXERCISE = Exercise(
     tolerance=Tolerance(absolute=2e-4),
     exact=False,
     rivals=("pytorch:group_norm_nhwc", "pytorch:group_norm_nhwc_compiled"),
-    only_timed="the second read of x finds it in the L2",
+    only_timed="the next slice is on its way while a block waits",
 )
