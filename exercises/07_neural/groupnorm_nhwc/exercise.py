@@ -11,7 +11,7 @@ ORDINARY = Values(low=-4.0, high=4.0, shape="normal")
 EXERCISE = Exercise(
     name="groupnorm_nhwc",
     order=708,
-    idea="channels last: groups side by side, and a second read that the L2 serves",
+    idea="channels last: a sample stays on the chip, in many blocks that share its sums",
     minutes=120,
     after=("layernorm", "reduce_v10"),
     arrays=(
@@ -58,11 +58,11 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.58,
-        reach=0.63,
+        fraction=0.73,
+        reach=0.75,
         ceiling="copy_f32x4",
-        note="one read from memory, one from the L2. On an H200 the measuring blocks alone take 55 us, the normalising "
-        "ones alone 106, both together 122; the ceiling takes 79. A kernel that keeps x on the chip took 140",
+        note="trials took 101 us on an H200, where a copy takes 79: a round of all blocks is 12 us, memory needs 10, "
+        "and nothing is left to read while the last sums come. With a second read of x, from the L2, they took 109",
     ),
     technique=(
         # x twice, and what a block needs of gamma, beta and the sums. A third read is 12 bytes for each element.
@@ -87,5 +87,5 @@ EXERCISE = Exercise(
     tolerance=Tolerance(absolute=2e-4),
     exact=False,
     rivals=("pytorch:group_norm_nhwc", "pytorch:group_norm_nhwc_compiled"),
-    only_timed="the second read of x finds it in the L2",
+    only_timed="the next slice is on its way while a block waits",
 )

@@ -4,7 +4,7 @@
 
 // launch rope(x, positions, y, tokens, heads, dim, base): grid=tokens block=BLOCK shared=4*dim
 
-#define BLOCK 128
+#define BLOCK 256
 
 // Cosine and sine of position · base^(-2i/dim), for positions of 10^6, too.
 __device__ void turn(int position, int i, int half, float base, float* cosine, float* sine)
