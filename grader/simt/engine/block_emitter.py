@@ -121,6 +121,8 @@ class BlockEmitter(OperandEmitter):
             here = WORKER.load(f, self.worker, "switch_after").eq(SWITCH_AFTER[self.block.ends_in])
         with f.if_(here & left.ne(0)):
             WORKER.store(f, self.worker, "switches", left - 1)
+            if self.block.ends_in == "store":
+                WORKER.store(f, self.worker, "overtook", 1)
             self._enqueue(after, self.block_mask)
             f.goto(self.region.give_up)
         self._go(after, self.block_mask)

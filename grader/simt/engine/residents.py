@@ -8,7 +8,8 @@ A block has memory of its own while it waits. A block that waits for a change of
 continue: that is a deadlock. Every choice depends on the program's state only.
 
 In an adversarial run resident blocks start in descending order, and each round of turns has the opposite direction of
-the one before.
+the one before. A block in which a store has overtaken another one, which nobody sees yet, gets its next turn when no
+other block can go on: so all that can act on the first store have done so. Then one such block gets a turn.
 """
 
 from __future__ import annotations
@@ -104,6 +105,11 @@ class Resident:
         return bool(WORKER.read(self.state, "asleep"))
 
     @property
+    def overtook(self) -> bool:
+        """Whether a store of the block overtook another one in its last turn (only in an adversarial run)."""
+        return bool(WORKER.read(self.state, "overtook"))
+
+    @property
     def changes(self) -> int:
         """The number of changes of global memory at the block's last turn."""
         return WORKER.read(self.state, "global_changes")
@@ -119,6 +125,7 @@ class Residents:
         self.suspended: list[Resident] = []
         self.limit = max(1, launch.resident)
         self.adversarial = launch.kernel.adversarial
+        self.progress: tuple[int, int, int] | None = None
         self.most = max(1, MOST_BYTES // sum(a.size for a in memory.values()))
         self.call = {name: launch.code.function(name, [ctypes.c_void_p]) for name in ("run", "resume")}
 
@@ -155,11 +162,12 @@ class Residents:
 
     def _resume(self) -> bool:
         """Give each block that may continue a turn; False if one ended the launch."""
-        still: list[Resident] = []
         if self.adversarial:
             self.suspended.reverse()
+        held = self._held() if self.adversarial else frozenset()
+        still: list[Resident] = []
         for i, block in enumerate(self.suspended):
-            status = SUSPENDED if self._sleeps(block) else self._turn("resume", block)
+            status = SUSPENDED if block in held or self._sleeps(block) else self._turn("resume", block)
             if status == SUSPENDED:
                 still.append(block)
             elif status == RUNNING:
@@ -170,6 +178,16 @@ class Residents:
         self.suspended = still
         return True
 
+    def _held(self) -> frozenset[Resident]:
+        """The blocks that get no turn in this round, because a store has overtaken another one of theirs.
+
+        After a round that changed nothing, the last one of them gets a turn.
+        """
+        held = [block for block in self.suspended if block.overtook]
+        progress = self.current.changes, self.next, len(self.suspended)
+        stands, self.progress = progress == self.progress, progress
+        return frozenset(held[:-1] if stands else held)
+
     def _sleeps(self, block: Resident) -> bool:
         return block.asleep and block.changes == self.current.changes
 
@@ -177,6 +195,7 @@ class Residents:
         if block is not self.current:
             block.state[_COMMON] = self.current.state[_COMMON]
         self.current = block
+        WORKER.write(block.state, "overtook", 0)
         self.call[name](block.state.ctypes.data)
         return block.status
 
