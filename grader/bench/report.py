@@ -24,12 +24,14 @@ _COLUMNS = (
 class LibraryTime:
     """A library call on the same arrays: its name in kernels_ref/baselines, seconds, and fraction of the same peak.
 
-    Or another answer, by its name in `grader.exercise.Exercise.compared`.
+    Or another answer, by its name in `grader.exercise.Exercise.compared`. ``date`` is an ISO date, if it is not that of
+    the row.
     """
 
     name: str
     seconds: float
     fraction: float | None
+    date: str = ""
 
 
 @dataclass(frozen=True)
@@ -209,13 +211,15 @@ def _cells(row: BenchRow) -> list[str]:
 
 def _libraries(rows: Iterable[BenchRow]) -> list[str]:
     """The table of libraries, each compared with the solution."""
-    measured = [(row, library) for row in rows for library in row.libraries if row.measured is not None]
+    measured = [
+        (row, library, row.measured.median_s) for row in rows if row.measured is not None for library in row.libraries
+    ]
     if not measured:
         return []
     cells = [
-        [row.exercise, row.size, library.name, time_in_words(library.seconds), fraction_in_words(library.fraction),
-         f"× {library.seconds / row.measured.median_s:.2f}" if row.measured else ""]
-        for row, library in measured
+        [row.exercise, row.size, f"{library.name}, {library.date}".rstrip(", "), time_in_words(library.seconds),
+         fraction_in_words(library.fraction), f"× {library.seconds / median_s:.2f}"]
+        for row, library, median_s in measured
     ]  # fmt: skip
     return [
         "## Libraries and other answers, in the same run",

@@ -127,8 +127,8 @@ for exercise, what, *edits in (
     ("scan_three_phase", "a carry of two rounds", ("        carry += total;", "        carry = total;")),
     ("histogram", "sums of 16 bits", ("(int)sums[b]);", "(unsigned short)sums[b]);")),
     ("cross_entropy", "rows that do not count keep their NaN", ("label < 0 ? 0.0f : part.largest - at_label + logf(part.sum);", "(label < 0 ? 0.0f : 1.0f) * (part.largest - at_label + logf(part.sum));")),
-    ("compaction", "nothing is counted where none is kept", ("            if (tile == gridDim.x - 1)\n", "            if (tile == gridDim.x - 1 && sum + kept_here > 0)\n")),
-    ("spmv_csr", "the first row of a tile replaces the sum so far", ("            atomicAdd(&y[row0], total);", "            y[row0] += total;")),
+    ("compaction", "nothing is counted where none is kept", ("stored == tiles - 1)\n", "stored == tiles - 1 && before_tile + many > 0)\n")),
+    ("spmv_csr", "the first row of a tile replaces the sum so far", ("            atomicAdd(&y[row], sum);", "            y[row] += sum;")),
     ("index_add", "the counts of the run before", ("// zero counts\n", "")),
 ):  # fmt: skip
     words = {"spmv_csr": "sim=race", "index_add": "sim=out_of_bounds"}

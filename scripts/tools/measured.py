@@ -165,7 +165,8 @@ def _of_library(row: BenchRow, name: str) -> list[str]:
         return [library_name(name), "to be measured", NOTHING, NOTHING, NOTHING]
     fraction = fraction_in_words(library.fraction)
     both = [fraction, NOTHING] if row.measured.peak else [NOTHING, fraction]
-    return [library_name(name), time_in_words(library.seconds), NOTHING, *both]
+    day = f" ({library.date})" if library.date else ""
+    return [library_name(name) + day, time_in_words(library.seconds), NOTHING, *both]
 
 
 def _of_ceiling(row: BenchRow) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 
 from grader.backends.gpu import GpuBackend
 from grader.backends.gpu.faults import size_in_words
-from grader.backends.gpu.libraries import SAMPLES, time_host_library, time_library
+from grader.backends.gpu.libraries import MOST_EMPTIED, SAMPLES, WARM_UPS, time_host_library, time_library
 from grader.bench import solutions as module
 from grader.bench.report import (
     BenchReport,
@@ -221,6 +221,20 @@ def test_a_missing_library_gives_no_times(timed):
 
 def test_an_installed_library_gives_a_time_for_each_sample(timed):
     assert len(timed(HERE)) == SAMPLES
+
+
+@pytest.mark.parametrize(("host_s", "times"), [(0.0, 1), (0.1e-3, 2), (1.6e-3, 5), (1.0, MOST_EMPTIED)])
+def test_the_gpu_begins_with_a_library_when_the_processor_has_queued_all_of_it(monkeypatch, host_s, times):
+    clock, emptied = [0.0], []
+    l2 = SimpleNamespace(empty=lambda: emptied.append(None), free=int)
+    monkeypatch.setattr("grader.backends.gpu.libraries.L2", lambda *_: l2)
+    monkeypatch.setattr("grader.backends.gpu.libraries.time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    device = Device()
+    device.work = lambda: clock.__setitem__(0, clock[0] + host_s)
+    device.as_cupy = lambda address, shape: device.work
+    source = "def f(arrays, numbers):\n    return arrays['x']\n"
+    time_library(device, None, SimpleNamespace(address=lambda name: 0), asked(source), (SimpleNamespace(name="x"),))
+    assert len(emptied) == WARM_UPS + times * SAMPLES
 
 
 def test_a_baseline_that_is_wrong_is_not_taken_for_a_missing_one(timed):

@@ -58,7 +58,6 @@ CASES = {
     "a negated guard": ("mov.u32 %r2, 5; setp.lt.u32 %p1, %r1, 9; @!%p1 mov.u32 %r2, %r1;", np.where(T < 9, 5, T)),
     "a guarded predicate": ("setp.lt.u32 %p1, %r1, 9; setp.lt.u32 %p2, %r1, 20; @%p1 setp.eq.u32 %p2, %r1, 3; selp.u32 %r2, 1, 0, %p2;", np.where(T < 9, T == 3, T < 20)),
     "a guarded load reads for its lanes only": ("mov.u32 %r2, 1; setp.lt.u32 %p1, %r1, 2; mov.u64 %rd5, 0; @%p1 mov.u64 %rd5, %rd1; @%p1 ld.global.u32 %r2, [%rd5];", np.where(T < 2, 0, 1)),
-    "loads and stores with a cache policy": ("createpolicy.fractional.L2::evict_last.b64 %rd5, 1.0; st.global.L1::evict_last.L2::cache_hint.v2.u32 [%rd2], {%r1, 0}, %rd5; ld.global.L2::cache_hint.L2::128B.v2.u32 {%r3, %r4}, [%rd2], %rd5; ld.global.nc.L2::cache_hint.u32 %r5, [%rd2], %rd5; add.u32 %r2, %r3, %r4; add.u32 %r2, %r2, %r5;", 2 * T),
     "a guarded exit": ("setp.ge.u32 %p1, %r1, 7; mov.u32 %r2, 3; @%p1 exit;", np.where(T < 7, 3, 0)),
     "a guarded branch that nobody takes": ("setp.gt.u32 %p1, %r1, 99; mov.u32 %r2, 3; @%p1 bra L; add.u32 %r2, %r2, 1; L:", 4 + 0 * T),
     "a guarded atomic": ("mov.u32 %r2, 0; setp.lt.u32 %p1, %r1, 4; mov.u64 %rd5, ours; @!%p1 bra L; st.shared.u32 [ours], 0; L: bar.sync 0; @%p1 atom.shared.add.u32 %r2, [%rd5], 1;", np.where(T < 4, T, 0)),

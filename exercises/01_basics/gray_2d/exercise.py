@@ -37,11 +37,11 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.93,
-        reach=0.96,
+        fraction=0.89,
+        reach=0.93,
         ceiling="copy_f32x4",
-        note="four loads of 4 bytes in flight are as good as one of 16, and need no aligned rows; a thread with one "
-        "load has 0.58, with eight 0.99",
+        note="a thread with one load of 4 bytes has 0.56; in a trial eight in flight were as good as loads of 16, "
+        "which need aligned rows",
     ),
     technique=(
         # 32 pixels of 4 bytes are 4 full sectors, and so are 32 floats. Three loads of single bytes make it 0.44.

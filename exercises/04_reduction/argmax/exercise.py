@@ -40,7 +40,7 @@ EXERCISE = Exercise(
         fraction=0.92,
         reach=0.97,
         ceiling="read_f32x4",
-        note="a prediction, until it is measured",
+        note="with an int index it reached 0.970 on an H200, with a long long one 0.963 to 0.969 in trials",
     ),
     technique=(
         Expect(
