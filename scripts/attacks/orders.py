@@ -32,13 +32,13 @@ OF_BLOCK = (FENCE, "    __threadfence_block();\n")
 attack("schedule", "reduce_v10", "sim=race", OF_BLOCK, what="a fence of the block")
 attack("schedule", "reduce_v10", "sim=race", OF_BLOCK, VOLATILE_STORE, READ, what="a fence of the block, and volatile sums")  # fmt: skip
 attack("schedule", "reduce_v10", "sim=race", (INC, INC.replace("atomicInc(", "atomicInc_block(")), what="an atomic of the block")  # fmt: skip
-PUBLISHED = "    published[tile] = (unsigned long long)tag << 32 | __float_as_uint(value);\n"
-IN_TWO = "    volatile unsigned int* word = (volatile unsigned int*)&published[tile];\n    word[{}] = {};\n    {}\n    word[{}] = {};\n"
-VALUE = "__float_as_uint(value)"
+PUBLISHED = "                    published[scanned] = (unsigned long long)(launch + 1) << 32 | __float_as_uint(sum);\n"
+IN_TWO = "{{ volatile unsigned int* word = (volatile unsigned int*)&published[scanned]; word[{}] = {}; {} word[{}] = {}; }}\n"
+VALUE, TAG = "__float_as_uint(sum)", "launch + 1"
 for what, words in {
-    "the flag before the value": (1, "tag", "", 0, VALUE),
-    "no fence between the value and the flag": (0, VALUE, "", 1, "tag"),
-    "a fence of the block between the value and the flag": (0, VALUE, "__threadfence_block();", 1, "tag"),
+    "the flag before the value": (1, TAG, "", 0, VALUE),
+    "no fence between the value and the flag": (0, VALUE, "", 1, TAG),
+    "a fence of the block between the value and the flag": (0, VALUE, "__threadfence_block();", 1, TAG),
 }.items():
     attack("schedule", "scan_lookback", "sim=race", (PUBLISHED, IN_TWO.format(*words)), what=what)
 WAITED_FOR = """    ticket = blockIdx.x;
