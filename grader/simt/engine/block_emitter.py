@@ -109,7 +109,7 @@ class BlockEmitter(OperandEmitter):
     def _switch(self) -> None:
         """After an access that depends on the order of warps: let others run, if this run's order says so.
 
-        After a store or an atomic without a result, only if it overtook a buffered store.
+        After a store or an atomic without a result, only if it overtook a buffered store, or each is in memory at once.
         """
         self._store_registers()
         f, after = self.f, self.block.index + 1
@@ -122,7 +122,7 @@ class BlockEmitter(OperandEmitter):
         with f.if_(here & left.ne(0)):
             WORKER.store(f, self.worker, "switches", left - 1)
             if self.block.ends_in == "store":
-                WORKER.store(f, self.worker, "overtook", 1)
+                WORKER.store(f, self.worker, "goes_last", 1)
             self._enqueue(after, self.block_mask)
             f.goto(self.region.give_up)
         self._go(after, self.block_mask)

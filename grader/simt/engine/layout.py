@@ -102,7 +102,7 @@ WORKER = Layout(
         ("alive", I32), ("status", I32), ("fenced", I32), ("dynamic_shared", I32),
         ("multi_worker", I32), ("undefined", I32), ("partial_sync", I32),
         ("barriers", I32), ("of_grid", I32), ("restless", I32), ("asleep", I32), ("round", I32), ("switch_after", I32),
-        ("block_fenced", I32), ("overtook", I32),
+        ("block_fenced", I32), ("goes_last", I32),
         ("arrived", I32, 16), ("expected", I32, 16), ("vote_and", I32, 16), ("vote_or", I32, 16),
         ("vote_count", I32, 16), ("result_and", I32, 16), ("result_or", I32, 16), ("result_count", I32, 16),
         ("waits_at", I32, 32), ("waits_for", I32, 32), ("arrived_acquired", I64, 16),
@@ -175,7 +175,7 @@ ROW = 128
 FENCES_BYTES = 33 * ROW
 """Per block: for each warp a row of the clocks that its last fence covers; and one row for all fences together."""
 
-SWITCH_AFTER = {"": 0, "load": 1, "atomic": 2, "store": 3}
+SWITCH_AFTER = {"": 0, "load": 1, "atomic": 2, "store": 3, "each store": 4}
 """The accesses after which a warp lets others run, in an adversarial run."""
 
 READ_MARK, WRITE_MARK = 1, 2

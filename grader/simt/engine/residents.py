@@ -8,8 +8,8 @@ A block has memory of its own while it waits. A block that waits for a change of
 continue: that is a deadlock. Every choice depends on the program's state only.
 
 In an adversarial run resident blocks start in descending order, and each round of turns has the opposite direction of
-the one before. A block in which a store has overtaken another one, which nobody sees yet, gets its next turn when no
-other block can go on: so all that can act on the first store have done so. Then one such block gets a turn.
+the one before. After a store that overtook another one, which nobody sees yet, or after each store, its block gets the
+next turn when no other block can go on: so all that can act on the store have done so. Then one such block gets a turn.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ class Resident:
         return bool(WORKER.read(self.state, "asleep"))
 
     @property
-    def overtook(self) -> bool:
-        """Whether a store of the block overtook another one in its last turn (only in an adversarial run)."""
-        return bool(WORKER.read(self.state, "overtook"))
+    def goes_last(self) -> bool:
+        """Whether the block waits after a store, until no other one can go on (only in an adversarial run)."""
+        return bool(WORKER.read(self.state, "goes_last"))
 
     @property
     def changes(self) -> int:
@@ -179,11 +179,11 @@ class Residents:
         return True
 
     def _held(self) -> frozenset[Resident]:
-        """The blocks that get no turn in this round, because a store has overtaken another one of theirs.
+        """The blocks that get no turn in this round, because they wait after a store.
 
         After a round that changed nothing, the last one of them gets a turn.
         """
-        held = [block for block in self.suspended if block.overtook]
+        held = [block for block in self.suspended if block.goes_last]
         progress = self.current.changes, self.next, len(self.suspended)
         stands, self.progress = progress == self.progress, progress
         return frozenset(held[:-1] if stands else held)
@@ -195,7 +195,7 @@ class Residents:
         if block is not self.current:
             block.state[_COMMON] = self.current.state[_COMMON]
         self.current = block
-        WORKER.write(block.state, "overtook", 0)
+        WORKER.write(block.state, "goes_last", 0)
         self.call[name](block.state.ctypes.data)
         return block.status
 

@@ -51,9 +51,9 @@ class Order:
     """An order in which a launch's warps, blocks and stores take effect; a GPU may choose any of them."""
 
     adversarial: bool = False
-    switch_after: str = (
-        ""  # "load", "atomic" or "store": the volatile, relaxed or atomic accesses after which others run
-    )
+    # "load", "atomic", "store" or "each store": the volatile, relaxed or atomic accesses after which others run. With
+    # "store" only those that overtook another one; with "each store" all are in memory at once
+    switch_after: str = ""
 
 
 USUAL = Order()
@@ -62,6 +62,7 @@ ADVERSARIAL = {
     "after_loads": Order(True, "load"),
     "after_atomics": Order(True, "atomic"),
     "after_stores": Order(True, "store"),
+    "after_each_store": Order(True, "each store"),
 }
 ORDERS = {"usual": USUAL, **ADVERSARIAL}
 

@@ -51,7 +51,8 @@ def overtaking(f: Builder, worker: Value) -> Value:
 
 @generated("overtake", I1, PTR, PTR, I32)
 def overtake(module: ir.IRModule, f: Builder) -> None:
-    """overtake(worker, warp, least) -> whether an access just overtook a store, in a run where this may happen.
+    """overtake(worker, warp, least) -> whether an access just overtook a store, in a run where this may happen, or just
+    came to memory, in a run where each store does.
 
     It writes the buffered stores of all instructions but the oldest; ``least`` is 1 after a store, which is one of
     these, and 0 after an atomic, which is in memory already.
@@ -59,9 +60,10 @@ def overtake(module: ir.IRModule, f: Builder) -> None:
     worker, warp, least = f.args
     buffer = _buffer(f, worker, warp)
     count, oldest = (STORE_BUFFER.load(f, buffer, name) for name in ("count", "oldest"))
-    here = overtaking(f, worker) & count.ne(0) & (count - oldest).uge(least)
+    each = WORKER.load(f, worker, "switch_after").eq(SWITCH_AFTER["each store"])
+    here = count.ne(0) & (each | (overtaking(f, worker) & (count - oldest).uge(least)))
     with f.if_(here):
-        f.call(drain(module), worker, warp, oldest)
+        f.call(drain(module), worker, warp, each.select(f.const(I32, 0), oldest))
     f.ret(here)
 
 
