@@ -226,8 +226,8 @@ _BUILT_IN = (
 )  # fmt: skip
 """Names of CUDA C that people misspell."""
 
-_COMMENT_LINE = re.compile(r"\s*/?\s*(launch|passes|scratch|zero|constant)\s+[A-Za-z_]\w*\s*(?:[(:=,]|\Z)")
-"""A line of the launch description without its two slashes."""
+_COMMENT_LINE = re.compile(r"(?:/\s*)?(launch|passes|scratch|zero|constant)\s+[A-Za-z_]\w*\s*(?:[(:=,]|\Z)")
+"""A line of the launch description without its two slashes, and without blanks before."""
 
 _DIM3_ALONE = re.compile(r"\b(blockDim|gridDim|threadIdx|blockIdx)\b(?!\s*\.)")
 _CONST = re.compile(r"\bconst\b(?=([^,;(){}]{1,120}))")
@@ -270,7 +270,7 @@ class Advisor:
             return next(filter(None, map(self._on_namespace, _names_at(line, column))), "")
         if match := _NO_MEMBER.search(message):
             return self._include(match[1])
-        if match := _COMMENT_LINE.match(line):
+        if match := _COMMENT_LINE.match(line.lstrip()):
             return f"a {match[1]} line is a comment: begin it with `// {match[1]}`"
         if match := _UNDEFINED.search(message):
             return self._on_identifier(match[1])

@@ -138,8 +138,6 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
          "where a block begins"),
         ("scan_three_phase", "// launch scan_sums(sums, cdiv(n, TILE)): grid=1 block=SCAN_THREADS\n", "", "wrong", "",
          "`grade show"),
-        ("compaction", "            if (tile == gridDim.x - 1)\n                *count", "            *count", "race",
-         "races.one_block_should_store", "one block store there"),
         ("histogram", "        sums[b] = 0;\n", "        sums[b] = 0;\n    counts[threadIdx.x] = 0;\n", "race",
          "races.number_before_the_atomics", "`// zero counts`"),
         ("radix_sort_pass", "uint32[16 * cdiv(n, TILE)]", "uint32[cdiv(n, TILE)]", "out_of_bounds",
