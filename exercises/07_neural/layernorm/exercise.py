@@ -54,7 +54,7 @@ EXERCISE = Exercise(
     timed={"rows": 16384, "cols": 4096},  # 512 MiB read and written
     also_timed=(
         AlsoTimed({"rows": 16384, "cols": 1024}, reach=0.95),
-        AlsoTimed({"rows": 4096, "cols": 32768}, reach=0.93),
+        AlsoTimed({"rows": 4096, "cols": 32768}, reach=0.91),
     ),
     work=Work(bytes="8*rows*cols + 8*cols"),
     target=Target(
@@ -63,8 +63,8 @@ EXERCISE = Exercise(
         fraction=0.92,
         reach=0.97,
         ceiling="copy_f32x4",
-        note="trials reached the rate of a plain copy at this size and at 1024 columns, 0.93 of it at 32768; without "
-        "the cache policy 0.97 at this size",
+        note="without the cache policy 0.97; at 32768 columns 0.92, because gamma and beta come from the L2 for each "
+        "row: in a trial without them it was 0.95",
     ),
     technique=(
         # x once, and gamma and beta for each row: 12 bytes for each element. Fewer where rows share what a thread has
