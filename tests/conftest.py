@@ -9,15 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.process.standard import compute_on_one_thread
-
-compute_on_one_thread()  # before the next imports, which bring NumPy
-
-from grader.backends.sim.session import SimBackend  # noqa: E402  # after the line above
-from grader.dev.grading import PooledSimulator, simulator_children  # noqa: E402  # after the line above
-from grader.process.kept import children_kept  # noqa: E402  # after the line above
-from tests.order import place_of  # noqa: E402  # after the line above
-from tests.quick import Quick, changed_files  # noqa: E402  # after the line above
+from grader.backends.sim.session import SimBackend
+from grader.dev.grading import PooledSimulator, simulator_children
+from grader.process.kept import children_kept
+from tests.order import place_of
+from tests.quick import Quick, changed_files
 
 # One cache for the whole run, its workers and child processes included, and none of the person's own: a test must not
 # pass because of what an earlier run left behind. WARPGRADE_TEST_CACHE keeps it between runs, for people who run tests

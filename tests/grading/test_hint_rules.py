@@ -371,6 +371,28 @@ hostfile.prefetch_all_of_it
     line 9), whose pages were on the host: the prefetch on line 14 covers 256 KiB of 1 MiB
     → prefetch all that the kernel uses: the size counts bytes (`nbytes`)
 
+unwritten.return_before_ones_own_store
+    thread 5 of block 0 reads shared part[3] at k.cu:6 before it was written
+    → threads that return in line 4 never write their elements: let every thread of the block store something, 0
+      for a sum, and return only after the last barrier
+
+unwritten.element_beyond_the_threads
+    thread 5 of block 0 reads shared part[64] at k.cu:6 before it was written
+    → the launch in line 1 starts blocks of 64 threads, and this is element 64: which thread should write it?
+
+unwritten.adds_to_what_is_there
+    thread 5 of block 0 reads x[3] at k.cu:4 before it was written
+    → is `=` meant for the `+=`? Else a `// zero x` line sets the array to 0 before the launch
+
+unwritten.zeros_before_it_is_added_to
+    thread 5 of block 0 reads global memory at k.cu:4 before it was written
+    → an atomic changes what is there, and outputs and scratch arrays start with garbage values: clear the array
+      in a `// zero` line before the launch
+
+unwritten.write_before_the_read
+    thread 5 of block 0 reads shared part[3] at k.cu:4 before it was written
+    → write every element before it is read
+
 races.barrier_that_is_not_called
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
     → line 5 says `__syncthreads` without (), which calls nothing: write `__syncthreads();`
@@ -474,19 +496,6 @@ races.number_before_the_atomics
     → a block that begins late stores 0 in line 4 over what others have added by then: a `// zero x` line does
       that before all of them
 
-races.return_before_ones_own_store
-    thread 5 of block 0 reads shared part[3] at k.cu:6 before it was written
-    → threads that return in line 4 never write their elements: let every thread of the block store something, 0
-      for a sum, and return only after the last barrier
-
-races.element_beyond_the_threads
-    thread 5 of block 0 reads shared part[64] at k.cu:6 before it was written
-    → the launch in line 1 starts blocks of 64 threads, and this is element 64: which thread should write it?
-
-races.adds_to_what_is_there
-    thread 5 of block 0 reads x[3] at k.cu:4 before it was written
-    → is `=` meant for the `+=`? Else a `// zero x` line sets the array to 0 before the launch
-
 races.one_array_for_two_parameters
     race on src or dst[3] (array x): written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at
     k.cu:6, in different blocks of one launch
@@ -583,11 +592,6 @@ races.no_order_of_atomics
     → an atomic is one step, but nothing holds two of them together, and no block knows that it is the last:
       change the element with one atomic, and let the block that draws the last ticket do what is left
 
-races.zeros_before_it_is_added_to
-    thread 5 of block 0 reads global memory at k.cu:4 before it was written
-    → an atomic changes what is there, and outputs and scratch arrays start with garbage values: clear the array
-      in a `// zero` line before the launch
-
 races.the_same_work_twice
     two threads write the same value to x[3]: thread 0 of block 1 at k.cu:4, thread 0 of block 0 at k.cu:4
     → both compute the same index. If each element is to be one thread's work, look at where a thread's index
@@ -596,10 +600,6 @@ races.the_same_work_twice
 races.one_writer_is_enough
     two threads write the same value to shared part[3]: thread 49 at k.cu:4, thread 5 at k.cu:4
     → harmless here, but one writer is enough
-
-races.write_before_the_read
-    thread 5 of block 0 reads shared part[3] at k.cu:4 before it was written
-    → write every element before it is read
 
 copies.group_that_is_never_closed
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at

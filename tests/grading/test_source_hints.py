@@ -381,7 +381,7 @@ def test_a_warp_without_all_lanes_is_a_matter_of_the_launch_line() -> None:
 
 def test_threads_that_left_before_their_own_store_explain_what_nobody_wrote() -> None:
     found = first("if (t >= 9) return;\npart[t] = 1;\n__syncthreads();\nsrc[t] = part[t + 9];")
-    assert (found.kind, found.rule) == ("uninitialised_read", "races.return_before_ones_own_store")
+    assert (found.kind, found.rule) == ("uninitialised_read", "unwritten.return_before_ones_own_store")
     assert "line 3" in found.hint
 
 

@@ -20,9 +20,20 @@ from grader.verdict import Diagnostic
 @cache
 def rules() -> tuple[Rule, ...]:
     """All rules, in the order in which they are tried."""
-    from grader.grading.hints import bounds, copies, faults, fragments, hostfile, large, outputs, races, slips
+    from grader.grading.hints import (
+        bounds,
+        copies,
+        faults,
+        fragments,
+        hostfile,
+        large,
+        outputs,
+        races,
+        slips,
+        unwritten,
+    )
 
-    modules = (large, slips, fragments, bounds, hostfile, races, copies, faults, outputs)
+    modules = (large, slips, fragments, bounds, hostfile, unwritten, races, copies, faults, outputs)
     return tuple(rule for module in modules for rule in RULES_OF[module.__name__.rpartition(".")[2]])
 
 
@@ -41,7 +52,7 @@ OF_ALL_BLOCKS = tuple(
 )
 """Rules on races between blocks: if a step's kernel needs a grid barrier, this barrier is missing."""
 
-SAME_WORK, EVERY_ELEMENT = "races.the_same_work_twice", "races.write_before_the_read"
+SAME_WORK, EVERY_ELEMENT = "races.the_same_work_twice", "unwritten.write_before_the_read"
 """Rules on a value that two threads store, and on one that was never stored: the next step may be their hint."""
 
 
