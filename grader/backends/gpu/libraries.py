@@ -104,5 +104,5 @@ def _samples(device: Cuda, l2: L2, run: Callable[[], Any]) -> list[float]:
         device.synchronise()
         seconds.append(device.elapsed_s(start, stop))
         if sample == WARM_UPS - 1:  # the first calls compile
-            times = min(MOST_EMPTIED, 1 + ceil(2 * queued_s * times / device.elapsed_s(emptied, start)))
+            times = min(MOST_EMPTIED, 1 + ceil(2 * queued_s / device.elapsed_s(emptied, start)))
     return seconds[WARM_UPS:]
