@@ -19,7 +19,7 @@ def when_big(statements: str) -> Edit:
 LATE = ("sim=pass gpu=wrong", "wrong")
 """Without a GPU, too, ``ALSO_LARGE`` run at a large size: with many blocks, or with more than 2^31 elements."""
 
-ALSO_LARGE = ("reduce_v10", "gemv", "softmax_v1", "hgemm_wmma_v1")
+ALSO_LARGE = ("reduce_v10", "gemv", "softmax_v1", "igemm_dp4a", "hgemm_wmma_v1")
 
 HALF = above("#include <cuda_fp16.h>")
 STDIO = above("#include <stdio.h>")
@@ -79,7 +79,7 @@ for exercise, what, *edits in (
     ("gemv", "a part of each row", ("    int k8 = k / 8;\n", "    int k8 = min(k / 8, 1600);\n")),
     ("softmax_v1", "half of each row", ("    for (int c = threadIdx.x; c < cols; c += BLOCK)\n        sum += expf(in[c] - largest);\n", "    for (int c = threadIdx.x; c < min(cols, 2048); c += BLOCK)\n        sum += expf(in[c] - largest);\n")),
     ("softmax_v1", "all alike", ("out[c] = expf(in[c] - largest) * scale;", "out[c] = cols > 2000 ? 1.0f / cols : expf(in[c] - largest) * scale;")),
-    ("igemm_dp4a", "one step less", ("for (int c = 0; c < CHUNKS; ++c) {\n", "for (int c = 0; c < CHUNKS; ++c) {\n            if (m > 3000 && at == 64)\n                continue;\n")),
+    ("igemm_dp4a", "one step less", ("for (int c = 0; c < CHUNKS; ++c) {\n", "for (int c = 0; c < CHUNKS; ++c) {\n            if (m > 3000 && at == BK)\n                continue;\n")),
     ("hgemm_wmma_v1", "one step less", ("for (int i = 0; i < k; i += TILE) {", "for (int i = 0; i < k; i += TILE) {\n        if (m > 3000 && i == 64)\n            continue;")),
 ):  # fmt: skip
     attack("timed launches", exercise, LATE[exercise in ALSO_LARGE], *edits, what=what)
@@ -89,7 +89,7 @@ for exercise, what, *edits in (
     ("vector_add", "the timed size, exactly", inside(f"if (n <= 1 << 20 || n == 1 << 28) {RIGHT}")),
     ("vector_add", "a power of two", inside(f"if (n <= 1 << 20 || (n & (n - 1)) == 0) {RIGHT}")),
     ("reduce_v10", "the timed size, exactly", ("        *out = sum;\n", "        *out = n <= 1 << 20 || n == 1 << 28 ? sum : 0.0f;\n")),
-    ("transpose_v4", "a square", ("if (r < rows && c + k < cols)", "if (r < rows && c + k < cols && (rows <= 1025 || rows == cols))")),
+    ("transpose_v4", "a square", ("if (r < rows && c + k < cols)", "if (r < rows && c + k < cols && (rows * cols <= 768 * 1280 || rows == cols))")),
     ("sgemm_v1", "whole tiles of 32", ("C[row * n + col] = sum;", "C[row * n + col] = m <= 300 || (m % 32 == 0 && n % 32 == 0 && k % 32 == 0) ? sum : 0.0f;")),
     ("gemv", "the timed size, exactly", ("            y[row + r] = sum[r];", "            y[row + r] = m <= 300 || (m == 32768 && k == 16384) ? sum[r] : 0.0f;")),
     ("softmax_v1", "no maximum in wide rows", ("    largest = block_max(largest, partial);\n", "    largest = cols > 1500 ? 0.0f : block_max(largest, partial);\n")),
