@@ -12,7 +12,9 @@ CAUSES = "If it does not pass"
 
 _BELOW = re.compile(rf"^## {CAUSES}[ \t]*$", re.MULTILINE)
 _PREDICT = re.compile(r"^## Predict[ \t]*$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_TASK = re.compile(r"^## The task[ \t]*$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_QUESTION, _TASK = (
+    re.compile(rf"^## {part}[ \t]*$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL) for part in ("The question", "The task")
+)
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -22,12 +24,17 @@ def parts_of(statement: str) -> tuple[str, str]:
     return (statement[: heading.start()], statement[heading.start() :]) if heading else (statement, "")
 
 
-def task_in(statement: str) -> str:
-    """Return the title and the part "The task", without the idea; in another form, the text above the causes."""
+def task_in(statement: str, *, answers: bool = False) -> str:
+    """Return the title and the part "The task", without the idea; in another form, the text above the causes.
+
+    Where ``answers`` are asked, "The question" comes too: it has the report or the profile that they are about.
+    """
     text, _ = parts_of(statement)
     title, _, rest = text.partition("\n")
-    task = _TASK.search(rest)
-    return f"{title}\n\n{task[0].strip()}\n" if task else text
+    task, question = _TASK.search(rest), _QUESTION.search(rest) if answers else None
+    if not task:
+        return text
+    return "\n\n".join([title, *(part[0].strip() for part in (question, task) if part)]) + "\n"
 
 
 def asked_counters(statement: str) -> list[str]:

@@ -239,7 +239,8 @@ class Sitting:
 
     def _show_task(self) -> None:
         text = self.entry.statement.read_text(encoding="utf-8", errors="replace")
-        print_text(shown_statement(task_in(text), no_color=self.no_color) + "\n")
+        task = task_in(text, answers=bool(self.entry.exercise.answers))
+        print_text(shown_statement(task, no_color=self.no_color) + "\n")
 
     # ----------------------------------------------------------------------------------------------------- the code
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from grader.catalog.statements import CAUSES, parts_of
+from grader.catalog.statements import CAUSES, parts_of, task_in
 from grader.text import counted
 
 PARTS = ("The question", "Before and after", "Predict", "The task", CAUSES)
@@ -44,6 +44,12 @@ _COMPARED = re.compile(r"\b(?:faster|slower|longer|less\stime|more\stime)\b")
 """Words that tell a measurement, the second with a unit; without one, a value may be computed, or from a datasheet."""
 _MEASURED_COLUMN = re.compile(r"\b(?:rate|measured|bandwidth)\b|= 1\b")
 _SENTENCE_END = re.compile(r"[.!?;]\*{0,2}\s|\n\s*\n|\n[-*] ")
+
+
+_POINTS_UP = re.compile(
+    r"\b(?:formulas?|picture|drawing|diff)\s(?:from\s)?above\b|\b(?:see|in)\sthe\s(?:picture|drawing|diff)\b"
+)
+"""What is not there in an interview, which shows the task alone."""
 
 
 class Form(NamedTuple):
@@ -126,6 +132,8 @@ def _parts(text: str) -> Iterator[str]:
     for block in blocks:
         if (lines := block["code"].count("\n")) > MOST_DIFF_LINES:
             yield f'the code of "{PARTS[1]}" has {lines} lines; at most {MOST_DIFF_LINES} are one idea'
+    for match in _POINTS_UP.finditer(task_in(text)):
+        yield f'"{PARTS[3]}" is shown alone in an interview: what is {" ".join(match[0].split())!r}?'
 
 
 def _quoted(titles: tuple[str, ...]) -> str:

@@ -136,6 +136,15 @@ def test_the_task_is_shown_without_the_idea(hold, capsys):
     assert Path("interview-reduce_v1/reduce_v1.cu").read_text() == CATALOG.find("reduce_v1").stub.read_text()
 
 
+def test_where_answers_are_asked_their_report_or_profile_is_shown_with_the_task(hold, capsys):
+    entry = CATALOG.find("profile_reading_3")
+    hold([(1.0, "q")], session=Interview(entry.name, key_of(entry)[2], 40.0, 7))
+    out = capsys.readouterr().out
+    assert "What the simulated A100 serves in one clock" in out  # the table
+    assert "a word of the table" in out
+    assert "Before and after" not in out
+
+
 def test_a_number_that_cannot_be_read_is_asked_for_again(hold, capsys):
     _, session, _ = hold([*DONE, (1.0, "a few"), (1.0, "8"), *[(1.0, "-")] * 20], [WRONG, RIGHT])
     assert (session.answers[0].typed, session.answers[0].took_s) == ("8", 2)

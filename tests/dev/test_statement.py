@@ -150,6 +150,13 @@ def test_the_five_parts_are_there_in_order_and_the_second_is_a_short_diff(old, n
     assert message.startswith(words)
 
 
+@pytest.mark.parametrize("words", ["by the formulas above", "as in the\npicture", "see the picture"])
+def test_a_task_does_not_point_at_what_an_interview_does_not_show(words):
+    task = STATEMENT.replace("## The task\n", f"## The task\n\nCompute `y` {words}.\n")
+    assert [" ".join(words.split()[-2:]) in text for text in form_of(task).parts] == [True]
+    assert not form_of(said(f"Compute `y` {words}.")).parts
+
+
 def test_a_heading_inside_code_is_no_part():
     assert form_of(said("```\n## Not a part\n```")).parts == ()
     assert has_form(STATEMENT)
