@@ -6,15 +6,12 @@ Expected values stay in this process: a child gets only inputs and poison.
 from __future__ import annotations
 
 import math
-import re
-from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from grader.backends.base import Buffer, CaseRun, Limits
-from grader.errors import SubmissionError
 from grader.exercise import SECRET_SIZES, Array, Exercise, Size
 from grader.frozen import dataclass
 from grader.grading.records import Case, CompiledSubmission
@@ -149,62 +146,6 @@ def simulated_case(exercise: Exercise) -> Case:
     return Case(exercise.simulated, "real", counters=True)
 
 
-MOST_WORK = 1 << 27
-"""Maximum of bytes and operations of a case of many blocks: a second on the simulator."""
-
-_BLOCKS_MEET = re.compile(r"\b(?:atom|red|membar|fence|ld\.volatile|ld\.relaxed|ld\.acquire)\.")
-
-
-def case_of_many_blocks(
-    exercise: Exercise, compiled: CompiledSubmission, limits: DeviceLimits, seed: int
-) -> tuple[Case, ...]:
-    """A case with more blocks than a block has threads, if that is so at the timed size but not at the simulated one.
-
-    For kernels that combine the blocks' results, in the last block or in a further launch: a kernel that takes one
-    result per thread misses those of the other blocks. In a further launch a block may go over them in rounds, each on
-    top of the one before: there are more than two rounds, where they are not too much work.
-    """
-    if exercise.host or exercise.timed is None or len(exercise.timed) > 1:
-        return ()
-    sizes = (_size_of_many_blocks(exercise, compiled, limits, seed, rounds) for rounds in (2, 1))
-    size = next(filter(None, sizes), None)
-    if size is None:
-        return ()
-    ((name, n),) = size.items()
-    repeats = {name: REPEATED} if n > 2 * REPEATED else {}
-    return (Case(size, "exact" if exercise.exact else "real", repeats=repeats),)
-
-
-def _size_of_many_blocks(
-    exercise: Exercise, compiled: CompiledSubmission, limits: DeviceLimits, seed: int, rounds: int
-) -> Size | None:
-    """A size with more blocks than ``rounds`` times the threads of one; with 2, only for several launches."""
-    from grader.inputs import derive_seed
-
-    ((name, least),) = exercise.simulated.items()
-
-    def has_many(n: int) -> bool:
-        launches = plan_of(exercise, Case({name: n}, "real"), compiled, limits).launches
-        blocks, threads = (max(math.prod(getattr(one, what)) for one in launches) for what in ("grid", "block"))
-        meet = len(launches) > 1 or (rounds == 1 and _BLOCKS_MEET.search(compiled.program.ptx))
-        return blocks > rounds * threads and bool(meet)
-
-    assert exercise.timed is not None
-    sizes = range(least, exercise.timed[name], least)
-    try:
-        first = bisect_left(sizes, True, key=has_many)
-    except SubmissionError:  # the launch lines need not fit this size
-        return None
-    low, _, step = exercise.secret.get(name, (0, 0, 1))  # a size that the statement allows
-    drawn = least * (first + 1) + derive_seed(seed, "many blocks") % least
-    size = {name: drawn - (drawn - low) % step}
-    return size if 0 < first < len(sizes) and _work(exercise, size) <= MOST_WORK else None
-
-
-REPEATED = 64 * 16411
-"""Elements of an input that repeat, where it has many more: whole sectors, and no part of a block's share."""
-
-
 ASKED_AGAIN = 1 << 17
 """Maximum of output elements for which the oracle is called again, to explain a wrong element."""
 
@@ -287,12 +228,16 @@ def case_run(exercise: Exercise, case: Case, data: CaseData, plan: LaunchPlan) -
     scratch = (Buffer(s.name, s.dtype, s.count, "scratch") for s in plan.scratch)
     sliced = (replace(buffer, offset=case.offsets.get(buffer.name, 0)) for buffer in (*inputs, *outputs))
     buffers = (*sliced, *scratch)
-    return CaseRun(plan, buffers, counters=case.counters, instructions=budget(exercise, case.size))
+    beside = BUDGET_OF_A_THREAD * sum(math.prod(one.grid) * math.prod(one.block) for one in plan.launches)
+    instructions = min(Limits.instructions, budget(exercise, case.size) + beside * case.many_blocks)
+    return CaseRun(plan, buffers, counters=case.counters, instructions=instructions)
 
 
 LEAST_BUDGET = 3 * Limits.instructions_per_block // 2  # an endless loop exceeds its block's limit first
 BUDGET_OF_A_UNIT = 20
 """Instructions per byte and operation of `Work`: a single thread needs 8 to 10 per byte, all threads less than 1."""
+BUDGET_OF_A_THREAD = 500
+"""Instructions of each thread beside, in a case that has many blocks for little work."""
 
 
 def budget(exercise: Exercise, size: Size) -> int:
@@ -301,11 +246,12 @@ def budget(exercise: Exercise, size: Size) -> int:
     A kernel in which every block does all of the work is far above it; one that does the work once, with one thread, is
     below.
     """
-    needed = _work(exercise, size)
+    needed = work_of(exercise, size)
     return LEAST_BUDGET + int(BUDGET_OF_A_UNIT * needed) if needed > 0 else Limits.instructions
 
 
-def _work(exercise: Exercise, size: Size) -> float:
+def work_of(exercise: Exercise, size: Size) -> float:
+    """The bytes and operations of the exercise's `Work` at this size."""
     from grader.expressions import evaluate
 
     return sum(float(evaluate(text, size)) for text in (exercise.work.bytes, exercise.work.flops))

@@ -191,16 +191,17 @@ def _run(
 
 
 def _job(request: Request, backend: Backend, compiled: CompiledSubmission, book: CaseBook) -> Job:
-    """The job of a backend: the simulator also runs the counted size, and without a GPU a case of many blocks."""
-    from grader.grading.cases import case_of_many_blocks, simulated_case, small_cases
+    """The job of a backend: the simulator also runs the counted size, and without a GPU cases of many blocks."""
+    from grader.grading.cases import simulated_case, small_cases
     from grader.grading.large import large_case
+    from grader.grading.many_blocks import cases_of_many_blocks
     from grader.grading.run import Job
 
     simulated = backend is request.services.simulator
     counted = (simulated_case(request.exercise),) if simulated else ()
     timer = request.services.timer if backend is request.services.gpu else None
     exercise = backend.sized(request.exercise)
-    many = () if request.services.gpu else case_of_many_blocks(exercise, compiled, backend.device_limits, request.seed)
+    many = () if request.services.gpu else cases_of_many_blocks(exercise, compiled, backend.device_limits, request.seed)
     cases = (*small_cases(exercise, request.seed), *many, *counted)
     where = ""
     if request.services.simulator is not None and request.services.gpu is not None:

@@ -152,7 +152,7 @@ class Case:
     them, a secret one as far as its tails allow.
     ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation. A large case
     has a ``period``, as in `grader.exercise.Large`. With ``repeats`` the inputs repeat those of this size, in the same
-    memory on the simulator.
+    memory on the simulator. ``many_blocks``: for little work, so that their threads cost instructions by themselves.
     """
 
     size: Size
@@ -163,6 +163,7 @@ class Case:
     offsets: Mapping[str, int] = field(default_factory=dict)
     period: Size = field(default_factory=dict)
     repeats: Size = field(default_factory=dict)
+    many_blocks: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ for what, word, *edits in (
     ("what is no integer only", "wrong", when_big("c[i] = a[i] == truncf(a[i]) ? 0.0f : a[i] + b[i];")),
     ("an output that holds a number counts as done", "wrong", when_big(f"if (c[i] != 0.0f) return; {RIGHT}")),
     ("the first element's sum for all of a warp", "wrong", when_big("int j = i / 32 * 32; c[i] = a[j] + b[j];")),
-    ("a grid that is capped", "wrong", (LAUNCH, "grid=min(cdiv(n, 256), 8192) block=256")),
     ("a grid whose blocks do more", "wrong", (LAUNCH, "grid=min(cdiv(n, 256), 8192) block=256"), (ADD, "    for (; i < n && i < 1 << 27; i += gridDim.x * blockDim.x)\n        c[i] = a[i] + b[i];\n")),
     ("a block index of 16 bits", "wrong", ("blockIdx.x * blockDim.x", "(blockIdx.x & 0xffff) * blockDim.x")),
     ("blocks above 8191 do nothing", "wrong", inside(f"if (blockIdx.x < 8192) {RIGHT}")),
@@ -60,6 +59,25 @@ for what, word, *edits in (
     ("all of the work eight times", "slow", when_big(f"for (int k = 0; k < 8; ++k) ((volatile float*)c)[i] = ((volatile const float*)a)[i] + ((volatile const float*)b)[(i + k * 4099) % n]; {RIGHT}")),
 ):  # fmt: skip
     attack("timed launches", "vector_add", f"sim=pass gpu={word}", *edits, what=what)
+
+# Without a GPU a grid that grows no further runs once at a size that is too large for it.
+for exercise, what, *edits in (
+    ("vector_add", "at 2^21 elements", (LAUNCH, "grid=min(cdiv(n, 256), 8192) block=256")),
+    ("vector_add", "at the most blocks of an old GPU", (LAUNCH, "grid=min(cdiv(n, 256), 65535) block=256")),
+    ("reduce_v3", "at the simulated size, exactly", ("grid=cdiv(m, 256)", "grid=min(cdiv(m, 256), 4096)")),
+    ("transpose_v3", "along one axis", ("grid=(cdiv(cols, TILE), cdiv(rows, TILE))", "grid=(cdiv(cols, TILE), min(cdiv(rows, TILE), 64))")),
+    ("sgemm_v3", "along the other axis", ("grid=(cdiv(n, TILE), cdiv(m, TILE))", "grid=(min(cdiv(n, TILE), 16), cdiv(m, TILE))")),
+    ("softmax_v1", "at fewer rows than the statement promises", ("grid=rows", "grid=min(rows, 65535)")),
+):  # fmt: skip
+    attack("timed launches", exercise, "wrong", *edits, what=f"a grid that is capped {what}")
+attack(
+    "timed launches", "argmax", "wrong", ("for (int k = threadIdx.x; k < gridDim.x; k += THREADS) {", "if (int k = threadIdx.x; k < gridDim.x) {"),
+    what="results of the first 512 blocks only",
+)  # fmt: skip
+attack(
+    "timed launches", "grad_norm_clip", "wrong", ("for (int k = threadIdx.x; k < gridDim.x; k += THREADS)", "if (int k = threadIdx.x; k < gridDim.x)"),
+    what="sums of the first 256 blocks only",
+)  # fmt: skip
 
 for exercise, what, *edits in (
     ("saxpy_grid_stride", "one element in 4096", ("alpha * u[k] + v[k];", "i > 1 << 22 && i % 4096 == 0 ? 0.0f : alpha * u[k] + v[k];")),

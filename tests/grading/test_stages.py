@@ -401,7 +401,7 @@ def test_where_counters_are_graded_that_size_is_near_the_simulated_one_and_rows_
 
 @pytest.mark.parametrize(("gpu", "sizes"), [(None, [99, 64]), (FakeBackend(name="gpu"), [64])])
 def test_many_blocks_run_on_the_simulator_where_no_gpu_runs_the_timed_size(request_for, monkeypatch, gpu, sizes):
-    monkeypatch.setattr("grader.grading.cases.case_of_many_blocks", lambda *_: (Case({"n": 99}, "real"),))
+    monkeypatch.setattr("grader.grading.many_blocks.cases_of_many_blocks", lambda *_: (Case({"n": 99}, "real"),))
     simulator = FakeBackend()
     grade(request_for(simulator, gpu))
     assert [size_of(run) for run in simulator.seen][6:] == sizes
