@@ -1,6 +1,7 @@
 """Cases with as many blocks as at the timed size, for the simulator where no GPU runs that size.
 
-Up to the simulated size there are few blocks (`docs/design/030-many-blocks.md`). Two kinds of kernels are wrong only where there are more:
+Two kinds of kernels are wrong only where there are more blocks than up to the simulated size
+(`docs/design/030-many-blocks.md`):
 
 - one that combines the blocks' results, in the last block or in a further launch, and takes one result per thread: it
   misses those of the other blocks;
