@@ -1,69 +1,75 @@
 // conv_2d: each result is the sum of 7 x 7 pixels around its place, each times its weight in MASK. Outside of the image
 // pixels are 0.
 //
-// A block goes down a strip of the image. The rows that it needs are in a ring in shared memory, with 3 pixels more on all
-// sides; those of the next step are under way while it computes. A thread computes 4 x 4 results in a step: a row of the
-// ring that it has in registers serves up to four rows of results.
-
-#include <cuda_pipeline.h>
+// A warp goes down a strip of the image, seven rows in a step. While it computes, the rows of the next step are on their
+// way to registers. From there they go to shared memory, where a lane reads three packs of four pixels of each row: its
+// own and its neighbours'. A row has a part in seven rows of results; their sums stay in registers until complete.
 
 #define RADIUS 3
-#define WINDOW (2 * RADIUS + 1)
-#define PACKS 32             // of a row of the strip, four results each: one for each lane of a warp
-#define WARPS 4              // of a block
-#define ROWS 4               // of results that a thread computes in a step
-#define TALL (WARPS * ROWS)  // rows of results of a step
-#define STEPS 8              // of a block
-#define WIDE (PACKS + 2)     // packs of a row in shared memory: one more on either side, though 3 pixels would do
-#define RING 64              // rows in shared memory: TALL + 2 * RADIUS in use, TALL under way; a power of two
+#define WINDOW (2 * RADIUS + 1)  // also the rows of a step
+#define PACKS 32                 // of a row of the strip, four pixels each: one for each lane of a warp
+#define WIDE (PACKS + 2)         // packs of a row in shared memory: one more on either side, though 3 pixels would do
+#define WARPS 4                  // of a block, side by side; none waits for another
+#define STEPS 30                 // of a strip
+#define HIGH (STEPS * WINDOW - 2 * RADIUS)  // rows of results of a strip; it reads RADIUS rows more above and below
 
 __constant__ float MASK[WINDOW * WINDOW];
 
 // constant MASK = mask
-// launch conv_2d(image, out, rows, cols): grid=(cdiv(cols, 4*PACKS), cdiv(rows, STEPS*TALL)) block=(PACKS, WARPS)
+// launch conv_2d(image, out, rows, cols): grid=(cdiv(cols, 4*PACKS*WARPS), cdiv(rows, HIGH)) block=(PACKS, WARPS)
 
-// Pixels c to c + 3 of row r to shared memory. What lies outside of the image is 0. Rows of a multiple of 4 pixels all
-// begin at multiples of 16 bytes, others do not.
-__device__ void copy_pack(float4* to, const float* image, int rows, int cols, int r, int c)
+// A lane's part of the rows of a step.
+struct Rows {
+    float4 pack[WINDOW];  // its own pack of each row
+    float4 beside;        // a pack beside the strip: lane 2 * y has the one left of row y, the next lane the right one
+};
+
+// Pixels c to c + 3 of a row, of which `from` is the first. What lies outside of the image is 0. Rows of a multiple of 4
+// pixels all begin at multiples of 16 bytes, others do not.
+__device__ float4 load_pack(const float* from, bool row_inside, int c, int cols)
 {
-    // YOUR CODE: one copy of 16 bytes where rows have a multiple of 4 pixels; else pixel by pixel. Some lie outside.
+    float4 v = {0.0f, 0.0f, 0.0f, 0.0f};
+    // YOUR CODE: all four at once where rows have a multiple of 4 pixels; else one by one. Some lie outside.
+    return v;
 }
 
-// Where row r of the image is in the ring.
-__device__ float4* ring_row(float4* ring, int r)
+// Rows first to first + WINDOW - 1 of the strip that begins in column left, but none from row last on. The lane does not
+// wait for them here, only where it uses them.
+__device__ Rows load_rows(const float* image, int last, int cols, int first, int left)
 {
-    return ring + (r & (RING - 1)) * WIDE;
+    int lane = threadIdx.x, col = left + 4 * lane, side = lane % 2 ? left + 4 * PACKS : left - 4;
+    const float* from = image + (long long)first * cols;
+    Rows loaded;
+    // YOUR CODE: the lane's own pack of each row, and a pack beside the strip in two lanes for each row.
+
+    return loaded;
 }
 
-// Rows first to first + count - 1 of the strip to the ring. The block does not wait for them here.
-__device__ void fetch(float4* ring, const float* image, int rows, int cols, int first, int count)
+// Four results of a row to columns c to c + 3.
+__device__ void store_pack(float* to, const float* v, int c, int cols)
 {
-    // YOUR CODE: WIDE packs of each row. The first one lies 4 pixels left of the results.
-
-    __pipeline_commit();
+    // YOUR CODE: all four at once where rows have a multiple of 4 pixels; else one by one.
 }
 
 extern "C" __global__ void __launch_bounds__(PACKS * WARPS) conv_2d(const float* image, float* out, int rows, int cols)
 {
-    __shared__ float4 ring[RING * WIDE];
-    int lane = threadIdx.x, warp = threadIdx.y;
-    int begin = blockIdx.y * STEPS * TALL, end = min(begin + STEPS * TALL, rows);
-    int col = 4 * PACKS * blockIdx.x + 4 * lane;
+    __shared__ float4 tiles[WARPS][WINDOW][WIDE];
+    int lane = threadIdx.x, left = 4 * PACKS * (WARPS * blockIdx.x + threadIdx.y), col = left + 4 * lane;
+    int begin = blockIdx.y * HIGH, end = min(begin + HIGH, rows), last = min(end + RADIUS, rows);
+    float4(*tile)[WIDE] = tiles[threadIdx.y];
 
-    fetch(ring, image, rows, cols, begin - RADIUS, TALL + 2 * RADIUS);
-    for (int top = begin; top < end; top += TALL) {
-        __pipeline_wait_prior(0);
+    float sum[WINDOW][4] = {};
+    Rows next = load_rows(image, last, cols, begin - RADIUS, left);
+    for (int top = begin - RADIUS; top < end + RADIUS; top += WINDOW) {
+        // YOUR CODE: the rows of this step to tile, when no lane reads those of the step before any more.
 
-        // A thread reads what other threads have copied, and nobody reads the rows any more that the next copies replace.
-        __syncthreads();
-        if (top + TALL < end)
-            fetch(ring, image, rows, cols, top + TALL + RADIUS, TALL);
+        // YOUR CODE: wait until all lanes have stored theirs.
+        next = load_rows(image, last, cols, top + WINDOW, left);
 
-        int mine = top + warp * ROWS;
-        float sum[ROWS][4] = {};
-        // YOUR CODE: take each of the ROWS + 2 * RADIUS rows that this thread needs into registers, 3 packs.
-        // YOUR CODE: from there add all products that they are part of.
-
-        // YOUR CODE: store ROWS packs of results from column col on. out has rows * cols floats.
+        // Row y of the step has mask row 0 in a new row of results, and mask row 6 in one that is then complete. The sums
+        // of the new row have place y, those of older ones the places before. All indices are constants once the loops
+        // are unrolled: the sums are in registers, and a weight is an operand of the fma.
+        // YOUR CODE: for each row of the step three packs into registers, and all products that they are part of.
+        // YOUR CODE: store the row of results that is complete, if it is one of rows begin to end - 1.
     }
 }
