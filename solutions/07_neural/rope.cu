@@ -32,12 +32,16 @@ __device__ void rotate(float4& a, float4& b, float4 c, float4 s)
 // it first. On an H200 memory is read and written at once 2 % faster so, whatever the size of the arrays.
 __device__ float4 load(const float4* p)
 {
+#if __CUDA_ARCH__ < 800  // no cache policies
+    return *p;
+#else
     float4 v;
     asm("{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0; "
         "ld.global.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], policy; }"
         : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
         : "l"(p));
     return v;
+#endif
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) rope(const float* x, const int* positions, float* y, int tokens,

@@ -2,6 +2,7 @@
 
 // launch gelu_bias_dropout(x, bias, y, mask, rows, cols, seed, offset, p): grid=(cdiv(cols, 4*BLOCK), cdiv(rows, ROWS)) block=BLOCK
 
+#include "load_kept.cuh"  // given: load_kept, with which memory reads and writes at once a little faster
 #include "philox.cuh"
 
 #define BLOCK 256

@@ -3,12 +3,14 @@
 // One block works on one row, and keeps it: the first packs of each thread in registers, and the rest of a long row in
 // shared memory. So the mean is complete before a difference is squared, and nothing is read again.
 
-#define PACKS 2    // of 4 floats, in the registers of a thread
+#define PACKS 4    // of 4 floats, in the registers of a thread
 #define MOST 1024  // threads at most: two such blocks fit on a multiprocessor, with a row of 32768 values each
 
 // launch layernorm(x, gamma, beta, y, rows, cols, eps): grid=rows block=min(MOST, 32 * cdiv(cols, 128 * PACKS)) shared=4 * max(min(cols % 4, 1) * cols, cols - 4 * PACKS * MOST)
 
 #include <cuda_pipeline.h>
+
+#include "load_kept.cuh"  // given: load_kept and copy_kept, with which memory reads and writes at once a little faster
 
 // The sum over a warp, right in all lanes. All 32 lanes must take part.
 __device__ float warp_sum(float v)
@@ -54,7 +56,8 @@ __device__ void normalise(const Pack* __restrict__ x, const Pack* __restrict__ g
 }
 
 extern "C" __global__ void __launch_bounds__(MOST, 2)
-layernorm(const float* x, const float* gamma, const float* beta, float* y, int rows, int cols, float eps)
+layernorm(const float* x, const float* __restrict__ gamma, const float* __restrict__ beta, float* y, int rows, int cols,
+          float eps)
 {
     // Row r starts r * cols floats into the array; size_t, because that product may pass 2^31.
     const float* in = x + (size_t)blockIdx.x * cols;

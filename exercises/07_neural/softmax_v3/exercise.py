@@ -17,6 +17,7 @@ EXERCISE = Exercise(
     minutes=45,
     after=("softmax_v2",),
     paths=("attention",),
+    headers=("load_kept.cuh",),
     arrays=(
         Array(
             "x",

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "load_kept.cuh"  // given: load_kept, with which memory reads and writes at once a little faster
+
 #define WARPS 4  // in a block: a row for each of them
 #define MINE 32  // columns of a lane, at most
 

@@ -19,6 +19,7 @@ EXERCISE = Exercise(
     idea="long rows: a block holds a row in shared memory, and reads it once",
     minutes=60,
     after=("softmax_v3", "async_copy"),
+    headers=("load_kept.cuh",),
     arrays=(
         Array(
             "x",

@@ -6,6 +6,8 @@
 #include <cuda_pipeline.h>
 #include <float.h>
 
+#include "load_kept.cuh"  // given: copy_kept, with which memory reads and writes at once a little faster
+
 // A pack is what a thread copies at once: four neighbouring floats, or one where rows do not begin at multiples of 16
 // bytes.
 __device__ float largest_of(float v) { return v; }
