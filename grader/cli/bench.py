@@ -55,12 +55,13 @@ def run_bench(
     if report.left:
         print_line(f"\n{report.left} exercises are left: run the same command again to continue")
         return LEFT
+    good = all(row.good for row in report.rows)  # those of this run: older ones were judged before
     if output is not None:
         if older is not None:
             report = with_older_rows(report, older, [entry.name for entry in catalog.exercises])
         write_file(output, to_markdown(report))
         write_file(output.with_suffix(".json"), to_json(report))
-    return 0 if all(row.good for row in report.rows) else 1
+    return 0 if good else 1
 
 
 def _older_rows(output: Path, gpu: Gpu) -> BenchReport | None:
