@@ -124,8 +124,7 @@ def calibrate(names: Sequence[str], courses: Sequence[Path], *, device: int, out
     path = output or own_file(backend.gpu.name)
     older = _older(path, backend.gpu.name, mine=output is None)
     report = bench(exercises, backend, secrets.randbits(53), lambda name: print_line(name, to_stderr=True), alone=True)
-    lines = {row.exercise: line_below(row.fraction or 0.0, row.of) for row in report.rows if not why_none(row)}
-    measured = Profile(report.gpu.name, report.date, dict(report.versions), lines)
+    measured = profile_of(report)
     if measured.lines:
         whole = merged(older, measured, catalog)
         new = {name: line for name, line in whole.lines.items() if name in measured.lines}
@@ -194,6 +193,13 @@ def why_none(row: BenchRow) -> str:
     if row.fraction > TOO_FAST:
         return f"it reached {row.fraction:.2f} of the {row.of}, which is impossible: the {row.of} is wrong on this GPU"
     return ""
+
+
+def profile_of(report: BenchReport) -> Profile:
+    """The pass lines of a report: of each exercise's first row, which is of the graded size."""
+    first = {row.exercise: row for row in reversed(report.rows)}
+    lines = {name: line_below(row.fraction or 0.0, row.of) for name, row in first.items() if not why_none(row)}
+    return Profile(report.gpu.name, report.date, dict(report.versions), lines)
 
 
 def merged(older: Profile | None, newer: Profile, catalog: Catalog) -> Profile:
