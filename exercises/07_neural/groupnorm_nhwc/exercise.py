@@ -14,6 +14,7 @@ EXERCISE = Exercise(
     idea="channels last: x stays on the chip, in blocks that tell each other its means",
     minutes=120,
     after=("layernorm", "reduce_v10"),
+    headers=("slices.cuh",),
     arrays=(
         Array(
             "x",
