@@ -249,12 +249,15 @@ class Prediction:
 
 @dataclass(frozen=True)
 class AnswerResult:
-    """A comment that was graded: ``given`` is its text, at most 40 characters, in this ``line`` of the file."""
+    """A comment that was graded: ``given`` is its number or word, in this ``line`` of the file. What cannot be read is
+    its text, at most 40 characters. ``counted`` is the count itself, of a right prediction.
+    """
 
     key: str  # "bug" | "bound" | "predict"
     given: str
     line: int
     right: bool
+    counted: float | None = None
 
 
 @dataclass(frozen=True)
