@@ -113,7 +113,8 @@ class StageResult:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One size, on one backend. ``size`` is e.g. ``{"n": 1023}``; ``values`` is ``exact`` or ``real``.
+    """One size, on one backend. ``size`` is e.g. ``{"n": 1023}``; ``values`` is ``exact`` or ``real``. ``detail`` is
+    what failed, or what ran of a case that passed in part.
 
     ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation.
     """

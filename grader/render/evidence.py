@@ -32,8 +32,9 @@ def right_words(verdict: Verdict, right: str = "") -> str:
     """The number of cases of a pass, and the largest of them; "" for other verdicts."""
     if not verdict.passed or not verdict.cases:
         return ""
-    largest = max(verdict.cases, key=lambda case: math.prod(case.size.values()))
-    return f"{counted(len(verdict.cases), 'case')}{right}, the largest with {size_words(largest.size)}"
+    largest = max(verdict.cases, key=lambda case: math.prod(max(1, value) for value in case.size.values()))
+    part = f" ({largest.detail})" if largest.detail else ""
+    return f"{counted(len(verdict.cases), 'case')}{right}, the largest with {size_words(largest.size)}{part}"
 
 
 def graded_words(verdict: Verdict) -> str:

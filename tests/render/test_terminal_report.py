@@ -10,7 +10,7 @@ import pytest
 from verdict_samples import HOSTILE, PASSED, RACY, SOURCE, plainly
 
 from grader.render.terminal import to_terminal
-from grader.verdict import VERDICTS, Diagnostic, Prediction
+from grader.verdict import VERDICTS, CaseResult, Diagnostic, Prediction
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -69,6 +69,18 @@ def test_one_is_counted_in_the_singular():
     failed = replace(PASSED.cases[0], status="failed")
     assert "; 1 other passed" in report(replace(RACY, cases=(PASSED.cases[0], failed)))
     assert "; 2 others passed" in report(replace(RACY, cases=(PASSED.cases[0], PASSED.cases[0], failed)))
+
+
+def test_the_largest_case_is_found_where_a_size_is_a_flag_that_is_not_set():
+    sizes = ({"n_q": 1, "n_k": 70, "causal": 1}, {"n_q": 128, "n_k": 128, "causal": 0})
+    verdict = replace(PASSED, cases=tuple(CaseResult(size, "passed") for size in sizes))
+    assert "2 cases, the largest with n_q=128, n_k=128, causal=0" in report(verdict, width=120)
+
+
+def test_the_largest_case_says_what_ran_of_it():
+    large = CaseResult({"rows": 300_001}, "passed", "three of its blocks")
+    verdict = replace(PASSED, cases=(CaseResult({"rows": 40}, "passed"), large))
+    assert "the largest with rows=300001 (three of its blocks)" in report(verdict, width=120)
 
 
 def test_sizes_that_are_right_stand_beside_the_one_that_fails():
