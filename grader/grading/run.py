@@ -114,9 +114,9 @@ def _further_outcomes(job: Job, session: Session, outcomes: Sequence[CaseOutcome
             if outcome.failed:
                 yield outcome
                 return
-    outcome = None if job.large is None or _misses(job, outcomes) else _of_large_case(job, session, job.large)
-    if outcome is not None:
-        yield outcome
+    of_large = None if job.large is None or _misses(job, outcomes) else _of_large_case(job, session, job.large)
+    if of_large is not None:
+        yield of_large
 
 
 def _unneeded(job: Job, session: Session, outcomes: Sequence[CaseOutcome]) -> tuple[Unneeded, ...]:

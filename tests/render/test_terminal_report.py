@@ -98,6 +98,10 @@ def test_cases_that_are_right_are_named_by_what_differs():
     assert "2 others passed (right with causal=0)" in flat(report(replace(RACY, cases=(far, right, failed))))
     unusual = replace(failed, status="passed", values="unusual")
     assert "(right with unusual values)" in flat(report(replace(RACY, cases=(far, unusual, failed))))
+    other = replace(unusual, size={"n_q": 5, "n_k": 70, "causal": 0})
+    another = replace(unusual, values="unusual_3", size={"n_q": 5, "n_k": 1, "causal": 1})
+    words = "(right with causal=0 and unusual values, or with n_k=1 and unusual values (the third kind))"
+    assert words in flat(report(replace(RACY, cases=(far, other, another, failed))))
 
 
 def flat(text: str) -> str:
