@@ -80,6 +80,22 @@ def test_what_the_technique_grades_is_in_the_statement(one: CourseExercise) -> N
     assert {counter for counter in graded if not re.search(WORDS_OF[counter], row, re.IGNORECASE)} == set()
 
 
+SIZE = re.compile(r"\b([a-z_]\w*) = (\d+)")
+
+
+@pytest.mark.parametrize("one", EXERCISES, ids=[one.name for one in EXERCISES])
+def test_a_report_in_the_table_of_causes_names_sizes_that_are_graded(one: CourseExercise) -> None:
+    """``right at n = 4`` matches no report if no case has n = 4."""
+    exercise = one.exercise
+    cases = [*exercise.small, exercise.simulated, *([exercise.large.size] if exercise.large else [])]
+    graded = {(name, value) for case in cases for name, value in case.items()}
+    causes = one.statement.read_text(encoding="utf-8").partition("## If it does not pass")[2]
+    reports = [line.split(" | ")[0] for line in causes.splitlines() if line.startswith("| `")]
+    named = {(name, int(value)) for report in reports for name, value in SIZE.findall(report)}
+    names = {name for name, _ in graded}
+    assert {(name, value) for name, value in named if name in names} <= graded
+
+
 def test_a_bound_that_nobody_can_guess_is_in_the_statement_of_scan_block() -> None:
     entry = load_catalog().find("scan_block")
     [expect] = [one for one in entry.exercise.technique if one.counter == "shared_bytes"]
