@@ -224,12 +224,13 @@ class Bound:
 class Forecast:
     """A comment that is graded: `// predict: NUMBER`, a counter at the simulated size after a change of the kernel.
 
-    The change is in the stub, `#ifdef CHANGED`: it is counted in a run of the stub with this word defined.
+    The change is in the stub, `#ifdef CHANGED`: it is counted in a run of the stub with this word defined. Without a
+    tolerance a whole count must be met, and any other to the digits that are typed: 128 and 129 may be two answers.
     """
 
     counter: str
     per: str = ""  # divides the counter by this expression over the sizes
-    tolerance: float = 0.02  # as a part of the count
+    tolerance: float = 0.0  # as a part of the count
 
 
 Answer = BugLine | Bound | Forecast

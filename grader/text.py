@@ -115,10 +115,17 @@ def size_words(size: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={value}" for name, value in size.items())
 
 
+def values_words(kind: str) -> str:
+    """``exact values``, ``unusual values (the third kind)``: the values of a case's inputs in a sentence."""
+    name, _, number = kind.partition("_")
+    which = {"2": "second", "3": "third", "4": "fourth"}.get(number)
+    return f"{name} values (the {which} kind)" if which else f"{kind} values"
+
+
 def case_words(size: Mapping[str, int], values: str, offsets: Mapping[str, int]) -> str:
     """Return e.g. ``n=7, exact values, slices a[1:], b[1:]``."""
     slices = ", ".join(f"{name}[{offset}:]" for name, offset in offsets.items())
-    words = f"{size_words(size)}, {values} values"
+    words = f"{size_words(size)}, {values_words(values)}"
     return f"{words}, slice{'s' * (len(offsets) > 1)} {slices}" if slices else words
 
 

@@ -113,7 +113,8 @@ class StageResult:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One size, on one backend. ``size`` is e.g. ``{"n": 1023}``; ``values`` is ``exact`` or ``real``.
+    """One size, on one backend. ``size`` is e.g. ``{"n": 1023}``; ``values`` is ``exact`` or ``real``. ``detail`` is
+    what failed, or what ran of a case that passed in part.
 
     ``offsets`` are the arrays that are slices: their first element's number in an aligned allocation.
     """
@@ -249,12 +250,15 @@ class Prediction:
 
 @dataclass(frozen=True)
 class AnswerResult:
-    """A comment that was graded: ``given`` is its text, at most 40 characters, in this ``line`` of the file."""
+    """A comment that was graded: ``given`` is its number or word, in this ``line`` of the file. What cannot be read is
+    its text, at most 40 characters. ``counted`` is the count itself, of a right prediction.
+    """
 
     key: str  # "bug" | "bound" | "predict"
     given: str
     line: int
     right: bool
+    counted: float | None = None
 
 
 @dataclass(frozen=True)

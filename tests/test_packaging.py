@@ -81,6 +81,14 @@ def test_the_words_are_in_the_package(tmp_path):
 
 
 @installed
+@pytest.mark.parametrize("page", ["counters", "launch-lines"])
+def test_the_pages_for_learners_are_in_the_package(tmp_path, page):
+    done = grade("show", page, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) > 100
+
+
+@installed
 def test_grade_list_works_anywhere_and_shows_the_course(tmp_path):
     done = grade("list", folder=tmp_path)
     assert done.returncode == 0, done.stderr

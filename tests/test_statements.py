@@ -58,6 +58,50 @@ def test_the_hints_of_streams_events_build_what_its_line_asks_for() -> None:
     assert f"`kernels[i % {numbers['KERNELS']}]`" in hints
 
 
+WORDS_OF = {
+    "local_bytes": "local memory", "f64_instructions": "double|`f64_instructions`", "launches": "launch",
+    "global_load_requests": "request|bytes a lane|loads of 16 bytes", "shared_atomic_requests": "atomic",
+    "global_atomic_requests": "atomic", "global_atomic_bytes": "atomic", "divergent_branches": "diverge",
+    "barriers": "barrier", "slow_divisions": "division", "excess_wavefronts": "conflict|wavefront",
+    "shared_bytes": "shared", "shared_load_bytes": "shared", "shared_memory_bytes": "shared memory",
+    "global_load_bytes": "loaded|load", "global_store_bytes": "stored|store", "sectors": "sector|coalesced",
+    "sector_efficiency": "sector", "special_function_instructions": "special|exponential", "shuffles": "shuffle",
+    "occupancy": "occupancy", "registers": "register", "spill_bytes": "spill", "threads": "thread",
+}  # fmt: skip
+"""What the row of the stage names for a counter that it grades: a pattern."""
+
+
+@pytest.mark.parametrize("one", EXERCISES, ids=[one.name for one in EXERCISES])
+def test_what_the_technique_grades_is_in_the_statement(one: CourseExercise) -> None:
+    """A step of a ladder may name the steps before instead."""
+    rows = re.findall(r"^\| technique \|.*$", one.statement.read_text(encoding="utf-8"), re.MULTILINE)
+    row = rows[0] if rows else ""
+    graded = {expect.counter for expect in one.exercise.technique} & WORDS_OF.keys()
+    assert {counter for counter in graded if not re.search(WORDS_OF[counter], row, re.IGNORECASE)} == set()
+
+
+SIZE = re.compile(r"\b([a-z_]\w*) = (\d+)")
+
+
+@pytest.mark.parametrize("one", EXERCISES, ids=[one.name for one in EXERCISES])
+def test_a_report_in_the_table_of_causes_names_sizes_that_are_graded(one: CourseExercise) -> None:
+    """``right at n = 4`` matches no report if no case has n = 4."""
+    exercise = one.exercise
+    cases = [*exercise.small, exercise.simulated, *([exercise.large.size] if exercise.large else [])]
+    graded = {(name, value) for case in cases for name, value in case.items()}
+    causes = one.statement.read_text(encoding="utf-8").partition("## If it does not pass")[2]
+    reports = [line.split(" | ")[0] for line in causes.splitlines() if line.startswith("| `")]
+    named = {(name, int(value)) for report in reports for name, value in SIZE.findall(report)}
+    names = {name for name, _ in graded}
+    assert {(name, value) for name, value in named if name in names} <= graded
+
+
+def test_a_bound_that_nobody_can_guess_is_in_the_statement_of_scan_block() -> None:
+    entry = load_catalog().find("scan_block")
+    [expect] = [one for one in entry.exercise.technique if one.counter == "shared_bytes"]
+    assert f"at most {expect.at_most:g} `shared_bytes`" in entry.statement.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("one", EXERCISES, ids=[one.name for one in EXERCISES])
 def test_a_statement_has_the_form(one: CourseExercise) -> None:
     parts = form_of(one.statement.read_text(encoding="utf-8")).parts

@@ -1,6 +1,6 @@
-"""The glossary: the words of docs/words.md and the counters of docs/counters.md, and finding one.
+"""The glossary: the words of docs/words.md and the counters of docs/counters.md, and finding one; and whole pages.
 
-Both pages are also in the installed package.
+These pages are also in the installed package.
 """
 
 from __future__ import annotations
@@ -57,17 +57,32 @@ def counters() -> Iterator[Word]:
 
 def _rows(page: str) -> Iterator[tuple[str, str, str]]:
     """The section and the cells of each row of a table."""
-    path = built_in_course().exercises.parent / "docs" / page
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
     section = ""
-    for line in _LINK.sub(r"\1", text).splitlines():
+    for line in _LINK.sub(r"\1", _text_of(page)).splitlines():
         if line.startswith("## "):
             section = line[3:]
         elif (row := _ROW.fullmatch(line)) and not row[2].startswith("meaning"):
             yield section, row[1], row[2]
+
+
+GUIDES = ("counters", "launch-lines")
+"""Pages for learners that `grade show` prints."""
+
+
+def guide(name: str) -> str:
+    """The page with this name, in one of the forms in which people type it; "" if there is none."""
+    wanted = re.sub(r"[\s_-]+", "-", name.strip().casefold())
+    page = next((page for page in GUIDES if wanted in (page, page.removesuffix("s"))), None)
+    return _LINK.sub(r"\1", _text_of(f"{page}.md")) if page else ""
+
+
+def _text_of(page: str) -> str:
+    """A page of the documentation. Raises UsageError if it cannot be read."""
+    path = built_in_course().exercises.parent / "docs" / page
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
 
 
 def find_words(text: str) -> list[Word]:
@@ -77,7 +92,7 @@ def find_words(text: str) -> list[Word]:
     Raises UsageError with the nearest word.
     """
     wanted = " ".join(text.casefold().removesuffix("()").split())
-    forms = _forms(wanted)
+    forms = _forms(wanted) | _forms(wanted.removeprefix("//").strip())  # `// zero` is a line
     rules: tuple[Callable[[Word], bool], ...] = (
         lambda word: bool(forms & {name.casefold() for name in word.names}),
         lambda word: any(forms & _forms(name.casefold()) for name in word.names),

@@ -101,7 +101,7 @@ def show() -> None:
     """Show the statement of an exercise, or the page of a ladder.
 
     It ends with the task. The table of reports and their causes, which a submission that does not pass needs, is shown
-    with --full.
+    with --full. Two more pages are `launch-lines` and `counters`.
     """
 
 

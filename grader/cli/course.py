@@ -17,6 +17,7 @@ from grader.catalog.courses import ALL_PATHS, CourseExercise, built_in_course
 from grader.catalog.exercises import Catalog, is_number, load_catalog
 from grader.catalog.paths import CoursePath, find_path, path_in, path_names, sentences
 from grader.catalog.statements import asked_counters, parts_of
+from grader.catalog.words import guide
 from grader.cli.routing import COMMANDS, HELP, reserved
 from grader.errors import UsageError, WarpgradeError
 from grader.output import print_json, print_line, print_text, say, screen, wrapped
@@ -228,6 +229,9 @@ def show_statement(
     from grader.gpus.models import simulable
 
     catalog = load(courses)
+    if (page_text := guide(name)) and all(entry.name != name.strip() for entry in catalog.exercises):
+        print_paged(shown_statement(page_text, no_color=no_color), "`grade words` explains the words of reports.")
+        return 0
     steps = [entry for entry in catalog.exercises if entry.shared_page and entry.shared_page.stem == name.strip()]
     entry = steps[0] if steps else form_of(find(catalog, name), variant)
     page = entry.shared_page if steps else entry.statement

@@ -260,11 +260,12 @@ def _in_order(
         if number < done and not collects:
             continue
         begin(number)
+        plain = catalog.find(task.entry.name)  # a variant's entry is in a folder of the cache
         request = hardware.request(
             task, seed=options.seed, timeout_s=options.timeout, sandbox=not options.no_sandbox,
-            watched=options.watched, next_exercise=partial(next_after, catalog, task.entry),
+            watched=options.watched, next_exercise=partial(next_after, catalog, plain),
         )  # fmt: skip
-        record = recorder(task.entry, task.path)
+        record = recorder(plain, task.path)
         with waiting(task.entry.name, quiet=options.as_json) as show_step:
             verdict = not_graded(request, ended[number]) if number in ended else grade(replace(request, tell=show_step))
         if predictions:

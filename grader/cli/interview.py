@@ -21,6 +21,7 @@ from grader.cli.sitting import Sitting, TypedLines, graded_by, print_report
 from grader.errors import UsageError
 from grader.frozen import dataclass
 from grader.output import print_text, say
+from grader.practice.after_interview import practise_next
 from grader.practice.chosen import chosen_path
 from grader.practice.history import gradable_here, key_of, passed_names
 from grader.practice.interview import CODE_SHARE, MAX_BYTES, Interview, interview_in, interview_text
@@ -47,7 +48,7 @@ def interview(
         hint = f"`grade interview {'--review ' if review else ''}{of_a_file}` needs nothing else"
         raise UsageError(f"{of_a_file} has its exercise and its time", code="usage", hint=hint)
     if review is not None:
-        return _review(read_session(review), catalog, no_color=no_color)
+        return _review(review, catalog, no_color=no_color)
     if of_a_file is not None:
         file, session = of_a_file, read_session(of_a_file)
     else:
@@ -174,10 +175,13 @@ def _prepare(file: Path, session: Interview) -> int:
     return 0
 
 
-def _review(session: Interview, catalog: Catalog, *, no_color: bool) -> int:
+def _review(file: Path, catalog: Catalog, *, no_color: bool) -> int:
     """Print the report, and the code from attempt to attempt."""
+    session = read_session(file)
     entry = next((entry for entry in catalog.exercises if entry.name == session.exercise), None)
-    print_report(session, entry, no_color=no_color)
+    own = entry is not None and session.ended is not None and not session.prepared
+    practise = practise_next(catalog, session, file.with_suffix("")) if own else ()
+    print_report(session, entry, practise, no_color=no_color)
     if session.attempts:
         print_text("\n" + changes_text(session))
     if session.prepared and session.started:

@@ -114,11 +114,14 @@ def finished(catalog: Catalog, path: CoursePath) -> str:
     else:
         done = f"You have passed every exercise of the path {path.name} that this machine can grade."
     others = (path_in(catalog, name) for name in path_names(catalog) if name != path.name)
-    open_paths = [f"{other.name} ({_open(other, passed)} left)" for other in others if other and _open(other, passed)]
+    left, about = {other.name: _open(other, passed) for other in others if other}, sentences(catalog)
+    open_paths = [
+        f"{name} ({count} left){f': {about[name]}' if name in about else ''}" for name, count in left.items() if count
+    ]
     if not open_paths:
         return f"{done} `grade next --path {ALL_PATHS}` goes on with the whole course."
     return (
-        f"{done} Other paths: {', '.join(open_paths)}. `grade next --path NAME` chooses one, and `grade next --path "
+        f"{done} Other paths: {'; '.join(open_paths)}. `grade next --path NAME` chooses one, and `grade next --path "
         f"{ALL_PATHS}` goes on with the whole course."
     )
 

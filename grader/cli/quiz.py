@@ -20,7 +20,7 @@ from grader.cli.course import find, load, print_paged, shown_statement
 from grader.errors import UsageError
 from grader.output import print_line, print_text, say, screen
 from grader.practice.history import passed_names, progress
-from grader.practice.questions import LISTENS_FOR, Generator, NumericQuestion, Question, questions_of
+from grader.practice.questions import Generator, NumericQuestion, Question, questions_of
 from grader.practice.quiz import Grade, Quiz, QuizItem, days_words, items_of, on_topic, utc_now
 from grader.text import counted, safe, to_ascii
 
@@ -75,7 +75,7 @@ def _print_answers(items: Sequence[QuizItem], *, no_color: bool) -> int:
 
 
 def _with_answer(heading: str, question: Question) -> str:
-    listens_for = f"{LISTENS_FOR} {question.listens_for}" if question.listens_for else ""
+    listens_for = f"**An interviewer listens for:** {question.listens_for}" if question.listens_for else ""
     return "\n\n".join(filter(None, (heading, question.answer, listens_for)))
 
 
@@ -123,7 +123,8 @@ class Conversation:
             print_line(f"\n── {asked} · {item.entry.name} " + "─" * 20)
             grade = self._number(item.source) if isinstance(item.source, Generator) else self._question(item.source)
             days = self._quiz.graded(item, grade)
-            say(f"Comes back {'in a while and ' if grade is Grade.AGAIN else ''}{days_words(days)}.")
+            soon = "in a while, and " if grade is Grade.AGAIN else ""
+            say(f"This question comes back {soon}{days_words(days)}.")
 
     def _number(self, generator: Generator) -> Grade:
         question = self._quiz.drawn(generator)

@@ -29,10 +29,11 @@ from grader.errors import UsageError, WarpgradeError
 from grader.frozen import dataclass
 from grader.gpus.models import simulable
 from grader.output import print_line, print_text, say, screen, wrapped
-from grader.practice.follow_up import FollowUp, follow_ups
-from grader.practice.history import hints_seen
+from grader.practice.after_interview import asked_in, grade_of, practise_next
+from grader.practice.follow_up import FollowUp
+from grader.practice.history import hints_seen, progress, recorder
 from grader.practice.interview import Answer, Interview, attempt_of, interview_text
-from grader.practice.questions import generators_of, questions_of
+from grader.practice.quiz import keep_answer
 from grader.render.interview import clock, interview_report, minutes_of
 from grader.simt.occupancy import SIMULATED
 from grader.text import listed, safe
@@ -44,12 +45,13 @@ if TYPE_CHECKING:
 KEYS = """
   Enter  grade your file
   s      show the task again
+  t      how much time is left
   d      done: go on to the questions; what was not graded yet is graded
   q      leave; go on with `grade interview {file}`
   ?      this list"""
 
-NO_ANSWER, LEAVE = "-", "q"  # instead of an answer
-WITHOUT_ANSWER = f"`{NO_ANSWER}` leaves a question out, `{LEAVE}` leaves the interview."
+NO_ANSWER, LEAVE, TIME = "-", "q", "t"  # instead of an answer
+WITHOUT_ANSWER = f"`{NO_ANSWER}` leaves a question out, `{TIME}` shows the time, `{LEAVE}` leaves the interview."
 
 OWN_VIEW = "\nYour answer: 1 missed it, 2 had a part of it, 3 had it > "
 
@@ -128,9 +130,11 @@ def resources_of(entry: CourseExercise, path: Path) -> Mapping[str, Resources]:
         return {}
 
 
-def print_report(session: Interview, entry: CourseExercise | None, *, no_color: bool) -> None:
+def print_report(
+    session: Interview, entry: CourseExercise | None, practise: Sequence[str], *, no_color: bool
+) -> None:  # fmt: skip
     shown, idea = screen(no_color=no_color), "" if entry is None else entry.exercise.idea
-    print_text(interview_report(session, idea, width=shown.width, color=shown.color, unicode=shown.unicode))
+    print_text(interview_report(session, idea, practise, width=shown.width, color=shown.color, unicode=shown.unicode))
 
 
 # --------------------------------------------------------------------------------------------------------- the session
@@ -252,7 +256,7 @@ class Sitting:
         in_time = self.left.code > 0
         while (left := self.left.code) > 0:
             try:
-                line = self.keyboard.line(f"[{clock(left)} for the code] Enter, s, d, q or ? > ", left)
+                line = self.keyboard.line(f"[{clock(left)} for the code] Enter, s, t, d, q or ? > ", left)
             except TimeOver:
                 break
             key = "q" if line is None else line.strip().casefold()[:1]
@@ -262,6 +266,8 @@ class Sitting:
                 break
             if key == "s":
                 self._show_task()
+            elif key == TIME:
+                say(self._times())
             elif key == "":
                 self._grade(self.at_s)
                 if self.session.attempts and self.session.attempts[-1].passed:
@@ -297,10 +303,12 @@ class Sitting:
             say(f"There is no {path}: it is the file that is graded.")
             return
         texts = self._texts()
+        record = recorder(self.plain, path)  # a pass counts as any other
         graded, resources = self.grade_one(self.entry, path, self.session.seed)
         verdict = without_hints(graded)
         attempt = attempt_of(verdict, at_s, texts, resources)
         self._keep(replace(self.session, attempts=(*self.session.attempts, attempt)))
+        record(graded)
         shown = screen(no_color=self.no_color)
         print_text(
             to_terminal(
@@ -312,7 +320,7 @@ class Sitting:
 
     def _questions(self) -> bool:
         """Ask what was not asked yet, as long as there is time; False if the candidate leaves."""
-        asked, over = self._follow_ups(), False
+        asked, over = asked_in(self.catalog, self.session), False
         for number, question in enumerate(asked, start=1):
             if number <= len(self.session.answers):
                 continue
@@ -332,7 +340,11 @@ class Sitting:
                 say("The time is over.")
             if typed is None:
                 return False
-            self._keep(replace(self.session, answers=(*self.session.answers, self._answer(question, typed, at_s))))
+            answer = self._answer(question, typed, at_s)
+            self._keep(replace(self.session, answers=(*self.session.answers, answer)))
+            grade = grade_of(answer)
+            if grade is not None and question.card and not self.session.prepared:
+                keep_answer(self.plain, question.card, grade, progress(), self._time())
         return True
 
     def _typed(self, question: FollowUp) -> str | None:
@@ -347,18 +359,13 @@ class Sitting:
                 return None
             if typed == NO_ANSWER:
                 return ""
+            if typed.casefold() == TIME:
+                say(self._times())
+                continue
             problem = _unreadable(question, typed) if typed else ""
             if typed and not problem:
                 return typed
             say(f"{problem} {WITHOUT_ANSWER}".lstrip())
-
-    def _follow_ups(self) -> Sequence[FollowUp]:
-        ladder = self.catalog.ladder(self.plain)
-        later = ladder[[one.name for one in ladder].index(self.plain.name) + 1 :]
-        return follow_ups(
-            self.entry, self.session.attempts, questions_of(self.entry), generators_of(self.plain),
-            next(iter(later), None), self.session.seed,
-        )  # fmt: skip
 
     def _answer(self, question: FollowUp, typed: str, at_s: float) -> Answer:
         """The answer for the log. The candidate sees the model answer at once, unless an interviewer will review it."""
@@ -391,7 +398,8 @@ class Sitting:
             say(f"That was the interview. Send {self.file} to your interviewer.")
         else:
             print_text("\n")
-            print_report(self.session, self.entry, no_color=self.no_color)
+            practise = practise_next(self.catalog, self.session, self.folder)
+            print_report(self.session, self.entry, practise, no_color=self.no_color)
             say(f"`grade interview --review {self.file}` shows it again, with your code from attempt to attempt.")
         best = self.session.best
         return 0 if best is not None and best.passed else 1

@@ -243,4 +243,5 @@ class Watch:
     def _print_footer(self) -> None:
         what = "the exercises here" if self._follows else _named_files(self._current)
         keys = "s task   h hint   n next   l list   Enter again   ? keys   q quit"
-        print_line(f"\nwatching {what}:   {keys if self._keyboard.listens else 'Ctrl-C ends it'}")
+        print_line(f"\nwatching {what}")
+        print_line(f"  {keys if self._keyboard.listens else 'Ctrl-C ends it'}")

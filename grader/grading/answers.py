@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from grader.exercise import Answer, Bound, BugLine, Expect, Forecast, Size
 from grader.findings.record import Finding
 from grader.frozen import dataclass
 from grader.grading.technique import per, total
 from grader.simt.occupancy import SM_COUNT
+from grader.typed_numbers import typed_rounding
 from grader.verdict import AnswerResult, LaunchRecord
 
 KEYS: Mapping[type, str] = {BugLine: "bug", Bound: "bound", Forecast: "predict"}
@@ -120,12 +121,15 @@ def _judged(answer: Answer, texts: Texts, counted: Counted) -> Judged:
         cause, facts = _word_fault(given[0].text, counted)
     else:
         cause, facts = _number_fault(answer, given[0].text, counted)
-    result = AnswerResult(given[0].key, given[0].text[:MOST_SHOWN], given[0].line, not cause)
+    read = _READ[type(answer)].fullmatch(given[0].text)
+    shown = read[1] if read else given[0].text[:MOST_SHOWN]
+    result = AnswerResult(given[0].key, shown, given[0].line, not cause)
     if not cause:
-        return Judged(result)
+        return Judged(replace(result, counted=_count(answer, counted) if isinstance(answer, Forecast) else None))
     return Judged(result, Finding("answer", cause, file=texts.file, line=given[0].line, facts=about | facts))
 
 
+_READ: Mapping[type, re.Pattern[str]] = {BugLine: _LINE, Bound: _WORD, Forecast: _NUMBER}
 _FORMS: Mapping[type, str] = {BugLine: "// bug: LINE", Bound: "// bound: WORD", Forecast: "// predict: NUMBER"}
 
 Fault = tuple[str, dict[str, object]]
@@ -155,8 +159,11 @@ def _number_fault(answer: Forecast, text: str, counted: Counted) -> Fault:
     if not match:
         return "no_number", {}
     predicted, count = float(match[1]), _count(answer, counted)
-    right = abs(predicted - count) <= answer.tolerance * abs(count)
-    return ("", {}) if right else ("other_count", {"counter": answer.counter, "predicted": match[1]})
+    # A whole count has no digits to round: its neighbours are other answers.
+    rounding = 0.0 if count.is_integer() else typed_rounding(match[1])
+    right = abs(predicted - count) <= max(answer.tolerance * abs(count), rounding)
+    what = f"{answer.counter} per {answer.per}" if answer.per else answer.counter
+    return ("", {}) if right else ("other_count", {"counter": what, "predicted": match[1]})
 
 
 def _count(answer: Forecast, counted: Counted) -> float:

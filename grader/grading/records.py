@@ -181,6 +181,7 @@ class CaseOutcome:
     host_counters: Mapping[str, float] = field(default_factory=dict)
     has_state: bool = False  # it may have changed module variables, which a next launch would find
     execution: Execution | None = field(default=None, repr=False, compare=False)  # where instructions were counted
+    part: str = ""  # what ran of it, if it ran in part
 
     @property
     def failed(self) -> bool:
@@ -190,7 +191,7 @@ class CaseOutcome:
     def result(self) -> CaseResult:
         detail = next((found.message for found in (*self.errors, self.wrong) if found is not None), "")
         status: Status = "failed" if self.failed else "passed"
-        case, shown = self.case, detail if self.failed else ""
+        case, shown = self.case, detail if self.failed else self.part
         return CaseResult(case.size, status, shown, self.backend, case.values, case.offsets)
 
     @property

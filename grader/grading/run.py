@@ -81,7 +81,7 @@ def run_job(job: Job) -> BackendReport:
                 if outcomes[-1].wrong is not None or outcomes[-1].word not in (None, "race"):
                     break
             if _all_right(outcomes):
-                outcomes += _further_failures(job, session, outcomes)
+                outcomes += _further_outcomes(job, session, outcomes)
             if _all_right(outcomes):
                 padded = _unneeded(job, session, outcomes)
             if job.timer is not None and _all_right(outcomes):
@@ -107,16 +107,16 @@ def _all_right(outcomes: Sequence[CaseOutcome]) -> bool:
     return not any(outcome.failed for outcome in outcomes)
 
 
-def _further_failures(job: Job, session: Session, outcomes: Sequence[CaseOutcome]) -> Iterator[CaseOutcome]:
-    """The first failure, if there is one, of a second launch of a right case, or of the large case."""
+def _further_outcomes(job: Job, session: Session, outcomes: Sequence[CaseOutcome]) -> Iterator[CaseOutcome]:
+    """The first failure, if there is one, of a second launch of a right case; then what the large case shows."""
     if any(outcome.has_state for outcome in outcomes):
         for outcome in _second_launches(job, session):
             if outcome.failed:
                 yield outcome
                 return
-    failure = None if job.large is None or _misses(job, outcomes) else _of_large_case(job, session, job.large)
-    if failure is not None:
-        yield failure
+    of_large = None if job.large is None or _misses(job, outcomes) else _of_large_case(job, session, job.large)
+    if of_large is not None:
+        yield of_large
 
 
 def _unneeded(job: Job, session: Session, outcomes: Sequence[CaseOutcome]) -> tuple[Unneeded, ...]:
@@ -228,7 +228,7 @@ def _misses(job: Job, outcomes: Sequence[CaseOutcome]) -> bool:
 
 
 def _of_large_case(job: Job, session: Session, case: Case) -> CaseOutcome | None:
-    """The outcome of the large case if it shows an error, else None; a run that ends early is not an error."""
+    """The outcome of the large case if it shows an error, or right values; else None, as of a run that ends early."""
     data = job.book.data(case)
     try:
         plan = plan_of(job.exercise, case, job.compiled, job.backend.device_limits)
@@ -240,10 +240,14 @@ def _of_large_case(job: Job, session: Session, case: Case) -> CaseOutcome | None
         return CaseOutcome(case, job.backend.name, error.verdict, diagnostics=error.diagnostics) if too_narrow else None
     shown = large.certain(execution)
     ran = Ran(case, plan, shown, failure_word(shown), None)
-    if ran.word is None and large.are_final(job.exercise, plan, execution):
+    final = ran.word is None and large.are_final(job.exercise, plan, execution)
+    if final:
         wrong = large.wrong_value(job.exercise, case, data, execution.outputs, plan)
         ran = replace(ran, wrong=wrong and replace(wrong, names=_known_as(job, plan, wrong.array)))
-    return None if ran.is_right else _told(job, ran)
+    if not ran.is_right:
+        return _told(job, ran)
+    is_shown = final and execution.failure is None
+    return CaseOutcome(case, job.backend.name, part="three of its blocks") if is_shown else None
 
 
 def _with_time(job: Job, session: Session, ran: Ran) -> Ran:

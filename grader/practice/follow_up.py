@@ -1,9 +1,12 @@
 """The questions after the code of an interview: about the candidate's own kernel, about what bounds it, the exercise's
 own numbers and questions, and what to try next. Pure: the same seed asks the same.
+
+No two of them are of one kind, such as bytes that are moved, as long as the exercise has questions of other kinds.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
@@ -25,6 +28,19 @@ FP32_UNITS = frozenset({"bandwidth", "fp32"})
 NUMBERS, OPEN_QUESTIONS = 2, 2
 """How many of the exercise's own numeric questions, and of those with a model answer, are asked."""
 
+KINDS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"in flight|on their way",
+        r"occupancy|\bblocks\b.*\bfit\b|\bblock fits\b|resident on|launch_bounds",
+        r"\bbanks?\b|\bwavefronts?\b",
+        r"\bsectors?\b|\bcoalesc",
+        r"bound by|limited by|what (bounds|limits)|intensity|\bridge\b|memory-bound",
+        r"(\bbytes|\b[kmg]i?b)\b.*\b(moves?|moved|reads?|loads?|stores?|writes?|written)\b|gb/s",
+    )
+)
+"""What the text of a question of each kind has. A question is of the first kind that fits it, or of none."""
+
 
 @dataclass(frozen=True)
 class FollowUp:
@@ -36,6 +52,13 @@ class FollowUp:
     number: NumericQuestion | None = None
     word: str = ""  # the right one of ``words``
     words: tuple[str, ...] = ()
+    card: str = ""  # the text by which `grade quiz` finds it, of a question of the exercise
+    topic: str = ""  # the topic of `grade quiz` that has such questions, of any other
+
+    @property
+    def kind(self) -> int | None:
+        """The number of its kind, None for a question that is of no kind."""
+        return next((at for at, words in enumerate(KINDS) if words.search(self.text)), None)
 
     def is_right(self, typed: str) -> bool | None:
         """Whether a typed answer is right; None if a person has to judge. What is not a number is not right."""
@@ -55,13 +78,25 @@ def follow_ups(
     """The questions, in order. ``next_step`` is the next one of the exercise's ladder."""
     draw = Random(f"{seed} follow-ups")
     found = [*_own_kernel(attempts, architecture_of(entry.exercise)), *_bound(entry, draw)]
-    for generator in draw.sample(generators, min(NUMBERS, len(generators))):
-        number = generator.draw(f"{seed} {generator.ask}")
-        found.append(FollowUp(number.text, _solved(number), number=number))
-    chosen = draw.sample(range(len(questions)), min(OPEN_QUESTIONS, len(questions)))
-    for question in (questions[at] for at in sorted(chosen)):
-        found.append(FollowUp(question.text, question.answer, question.listens_for))
+    numbers = [(generator.ask, generator.draw(f"{seed} {generator.ask}")) for generator in generators]
+    found += _of_other_kinds(
+        found, [FollowUp(one.text, _solved(one), number=one, card=ask) for ask, one in numbers], NUMBERS, draw
+    )
+    open_ones = [FollowUp(one.text, one.answer, one.listens_for, card=one.text) for one in questions]
+    found += sorted(_of_other_kinds(found, open_ones, OPEN_QUESTIONS, draw), key=open_ones.index)
     return (*found, *_what_next(entry.name, next_step))
+
+
+def _of_other_kinds(asked: Sequence[FollowUp], among: Sequence[FollowUp], count: int, draw: Random) -> list[FollowUp]:
+    """So many of ``among``, drawn: of kinds that are not asked yet, as long as there are such."""
+    kinds = {question.kind for question in asked} - {None}
+    left, chosen = draw.sample(among, len(among)), list[FollowUp]()
+    while left and len(chosen) < count:
+        question = next((question for question in left if question.kind not in kinds), left[0])
+        left.remove(question)
+        chosen.append(question)
+        kinds |= {question.kind} - {None}
+    return chosen
 
 
 def _solved(number: NumericQuestion) -> str:
@@ -97,7 +132,7 @@ def _own_kernel(attempts: Sequence[Attempt], arch: str) -> Iterator[FollowUp]:
         "block takes 1 KiB of shared memory for the system."
     )
     number = NumericQuestion(text, fits.blocks, "blocks", because)
-    yield FollowUp(text, _solved(number), "the limiting resource by name, before the number", number)
+    yield FollowUp(text, _solved(number), "the limiting resource by name, before the number", number, topic="occupancy")
 
 
 def _bound(entry: CourseExercise, draw: Random) -> Iterator[FollowUp]:
@@ -121,7 +156,7 @@ def _bound(entry: CourseExercise, draw: Random) -> Iterator[FollowUp]:
         f"{word.capitalize()}: its arithmetic intensity is {figure(intensity)} FLOP/B, and the ridge point of the GPU "
         f"is {gpu.fp32:g} TFLOP/s ÷ {gpu.bandwidth:g} GB/s = {figure(ridge)} FLOP/B.",
         "both intensities in numbers, and that a kernel may be bound by something else before it gets there",
-        word=word, words=("memory", "computing"),
+        word=word, words=("memory", "computing"), topic="intensity",
     )  # fmt: skip
 
 

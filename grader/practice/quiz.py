@@ -195,6 +195,20 @@ class Quiz:
         return (self._cards[item.key].due.astimezone().date() - self._clock().astimezone().date()).days
 
 
+def keep_answer(entry: CourseExercise, text: str, grade: Grade, progress: Progress, at: datetime) -> None:
+    """Store how a question was answered that something else than a quiz asked; what was not known is due at once.
+
+    ``text`` is that of a `QuizItem`; nothing is stored if the exercise has no such question.
+    """
+    item = next((item for item in items_of([entry]) if item.text == text), None)
+    if item is None:
+        return
+    card = _reviewed(_cards([item], progress.cards()).get(item.key), grade, at)
+    if grade is Grade.AGAIN:
+        card.due = at
+    progress.keep_card(*item.key, card.to_json())
+
+
 def due_today(exercises: Iterable[CourseExercise], progress: Progress, clock: Clock) -> int:
     """How many questions are due today; none is read before the first was asked, nor of a course with a broken file."""
     if not progress.cards():

@@ -11,7 +11,7 @@ from grader.findings.kinds import kind_of
 from grader.frozen import dataclass
 from grader.render.timeline import Marked
 from grader.text import counted, duration, index_words, number, percent, rate, safe, size_words, subscripts
-from grader.verdict import Access, Diagnostic, LaunchRecord, Measurement, Place, Prediction, Verdict
+from grader.verdict import Access, AnswerResult, Diagnostic, LaunchRecord, Measurement, Place, Prediction, Verdict
 
 Row = tuple[str, str]
 
@@ -32,8 +32,9 @@ def right_words(verdict: Verdict, right: str = "") -> str:
     """The number of cases of a pass, and the largest of them; "" for other verdicts."""
     if not verdict.passed or not verdict.cases:
         return ""
-    largest = max(verdict.cases, key=lambda case: math.prod(case.size.values()))
-    return f"{counted(len(verdict.cases), 'case')}{right}, the largest with {size_words(largest.size)}"
+    largest = max(verdict.cases, key=lambda case: math.prod(max(1, value) for value in case.size.values()))
+    part = f" ({largest.detail})" if largest.detail else ""
+    return f"{counted(len(verdict.cases), 'case')}{right}, the largest with {size_words(largest.size)}{part}"
 
 
 def graded_words(verdict: Verdict) -> str:
@@ -183,9 +184,15 @@ def prediction_rows(verdict: Verdict) -> list[Row]:
 
 
 def answer_rows(verdict: Verdict) -> list[Row]:
-    """Return a row for each graded comment: ``// bug: 31, right``."""
-    how = {True: "right", False: "not right"}
-    return [(f"// {one.key}:", f"{one.given} (line {one.line}): {how[one.right]}") for one in verdict.answers]
+    """Return a row for each graded comment: ``// bug: 31 (line 3): right``, with a count that differs a little."""
+    return [(f"// {one.key}:", f"{one.given} (line {one.line}): {_how_right(one)}") for one in verdict.answers]
+
+
+def _how_right(answer: AnswerResult) -> str:
+    if not answer.right:
+        return "not right"
+    exact = answer.counted is None or f"{answer.counted:.15g}" == answer.given
+    return "right" if exact else f"right, {number(answer.counted)} was counted"
 
 
 def prediction_words(prediction: Prediction) -> str:

@@ -7,7 +7,7 @@ Pure functions of the record. A candidate's file is somebody else's text: all of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from itertools import pairwise
 
@@ -36,13 +36,14 @@ def minutes_of(interview: Interview) -> str:
 
 
 def interview_report(
-    interview: Interview, idea: str = "", *, width: int = 80, color: bool = True, unicode: bool = True
-) -> str:
-    """The report; ``idea`` is the exercise's, "" if no course at hand has it."""
-    return rendered(_parts(interview, idea, width), width=width, color=color, unicode=unicode)
+    interview: Interview, idea: str = "", practise: Sequence[str] = (), *, width: int = 80, color: bool = True,
+    unicode: bool = True,
+) -> str:  # fmt: skip
+    """The report; ``idea`` is the exercise's, "" if no course at hand has it; ``practise`` is what to practise next."""
+    return rendered(_parts(interview, idea, practise, width), width=width, color=color, unicode=unicode)
 
 
-def _parts(interview: Interview, idea: str, width: int) -> Iterator[RenderableType]:
+def _parts(interview: Interview, idea: str, practise: Sequence[str], width: int) -> Iterator[RenderableType]:
     yield Text(safe(interview.exercise), style="bold").append(f"  {idea}" if idea else "", style="default")
     yield Padding(Text(_summary(interview)), (0, 0, 0, 2))
     yield Padding(Text(_notes(interview), style="dim"), (0, 0, 0, 2))
@@ -54,10 +55,14 @@ def _parts(interview: Interview, idea: str, width: int) -> Iterator[RenderableTy
         yield Text("\nquestions", style="bold")
     for number, answer in enumerate(interview.answers, start=1):
         yield from _question(number, answer, width)
+    if practise:
+        yield Text("\npractise next", style="bold")
+    for line in practise:
+        yield Padding(Text(safe(line)), (0, 0, 0, 2))
 
 
 def _summary(interview: Interview) -> str:
-    """``passed after 12:30, in attempt 4 of 4; 3 of 4 numbers right, 2 answers to read``."""
+    """``passed after 12:30, in attempt 4 of 4; 3 of 4 checked answers right, 2 answers to read``."""
     attempts = interview.attempts
     if not interview.started:
         return "not begun yet"
@@ -71,10 +76,12 @@ def _summary(interview: Interview) -> str:
         )
     else:
         code = "no attempt was graded"
-    judged = [answer.right for answer in interview.answers if answer.right is not None]
+    judged = [answer.right for answer in interview.answers if answer.typed and answer.right is not None]
     open_ones = sum(answer.right is None and bool(answer.typed) for answer in interview.answers)
     words = [f"{sum(judged)} of {counted(len(judged), 'checked answer')} right"] if judged else []
     words += [f"{counted(open_ones, 'answer')} to read"] if open_ones else []
+    left_out = sum(not answer.typed for answer in interview.answers)
+    words += [f"{counted(left_out, 'question')} not answered"] if left_out else []
     return "; ".join([code, ", ".join(words)] if words else [code])
 
 
@@ -99,7 +106,8 @@ def _time_line(interview: Interview) -> Table:
         words = "the time for the code was over" if over else "the candidate had finished"
         events.append((interview.code_ended_s, Text("end of the code"), words))
     for number, answer in enumerate(interview.answers, start=1):
-        events.append((answer.at_s, Text(f"question {number}"), f"answered in {clock(answer.took_s)}"))
+        words = f"answered in {clock(answer.took_s)}" if answer.typed else "not answered"
+        events.append((answer.at_s, Text(f"question {number}"), words))
     for at_s, word, words in sorted(events, key=lambda event: event[0]):
         grid.add_row(clock(at_s), word, Text(words))
     return grid
@@ -119,12 +127,12 @@ def _words(attempt: Attempt) -> str:
 def _question(number: int, answer: Answer, width: int) -> Iterator[RenderableType]:
     asked = statement_text(f"**{number}.** {safe(answer.question)}", width=width - 2, color=False).strip()
     yield Padding(Text(asked, style="bold"), (1, 0, 0, 2))
-    verdict = {True: " (right)", False: " (not right)", None: ""}[answer.right]
+    verdict = {True: " (right)", False: " (not right)", None: ""}[answer.right] if answer.typed else ""
     verdict = f" ({answer.judged}, in the candidate's own view)" if answer.judged else verdict
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
-    grid.add_row("answer", Text(safe(answer.typed or "none") + verdict, style=STYLES[answer.right]))
+    grid.add_row("answer", Text(safe(answer.typed or "not answered") + verdict, style=STYLES[answer.right]))
     model = statement_text(answer.model, width=max(30, width - 22), color=False).strip()
     grid.add_row("model answer", Text(model))
     if answer.listens_for:

@@ -47,7 +47,7 @@ def excerpt(
     """Return the marked lines with their neighbours; ``marks`` maps a line number, from 1, to a word beside it.
 
     ``caret`` is a line and a column, from 1. A gap between two places is drawn as ``⋮``. A line that is too long is
-    cut so that the caret's column is visible, or else, in a marked line, the first of ``names`` with an index.
+    cut around the caret's column, or else, in a marked line, around the first of ``names`` with all of its indices.
     """
     lines = source_lines(source)
     shown = lines_around(marks, len(lines), CONTEXT)
@@ -61,11 +61,8 @@ def excerpt(
         code, mark = lines[number - 1], marks.get(number)
         column = caret[1] if caret is not None and number == caret[0] else None
         beside = f"  {mark}" if mark else ""
-        focus = column
-        if focus is None and mark is not None:  # the mistake may be in the index after a name
-            found = (re.search(rf"\b{re.escape(name)}\s*\[", code) for name in names)
-            focus = next((match.end() for match in found if match), None)
-        window, at = _window(code, focus, width - 7 - digits - len(beside))
+        focus = (column, column) if column is not None else accessed(code, names, mark) if mark is not None else None
+        window, at = _window(code, focus or (1, 1), width - 7 - digits - len(beside))
         row = Text("  ▶ " if mark is not None else "    ", style="bold red", no_wrap=True, overflow="ellipsis")
         row.append(f"{number:>{digits}} │ ", style="dim not bold default")
         row.append(window, style="bold default" if mark is not None else "not bold default")
@@ -77,13 +74,39 @@ def excerpt(
     return drawn
 
 
-def _window(code: str, column: int | None, room: int) -> tuple[str, int]:
-    """At most ``room`` characters of ``code`` that include ``column``, and the column's place in them."""
+def accessed(code: str, names: Sequence[str], mark: str) -> tuple[int, int] | None:
+    """The columns, from 1, of the first of ``names`` with an index, up to its last bracket: the mistake may be there.
+
+    Of several in a line, what is read is right of an assignment's ``=``.
+    """
+    for name in names:
+        found = [*re.finditer(rf"\b{re.escape(name)}\s*(?=\[)", code)]
+        sign = re.search(r"(?<![=!<>])=(?!=)", code)
+        reads = [match for match in found if sign and match.start() > sign.start()] if mark.startswith("read") else []
+        if found:
+            first = (reads or found)[0]
+            return first.start() + 1, _end_of_indices(code, first.end())
+    return None
+
+
+def _end_of_indices(code: str, at: int) -> int:
+    """Where the brackets that begin at ``at`` end: ``[threadIdx.y][threadIdx.x + 1]``."""
+    depth = 0
+    for end, character in enumerate(code[at:], start=at):
+        depth += (character == "[") - (character == "]")
+        if depth == 0 and not code[end + 1 :].lstrip().startswith("["):
+            return end + 1
+    return len(code)
+
+
+def _window(code: str, focus: tuple[int, int], room: int) -> tuple[str, int]:
+    """At most ``room`` characters of ``code`` that include the columns ``focus``, and the first one's place in them."""
     text, room = safe(code), max(10, room)
-    at = min(len(safe(code[: max(0, (column or 1) - 1)])), len(text))
+    at, last = (min(len(safe(code[: max(0, column - 1)])), len(text)) for column in focus)
     if len(text) <= room:
         return text, at
-    begin = 0 if at < room - 1 else min(at - room // 2, len(text) - room + 1)
+    begin = 0 if last < room - 1 else min(at, (at + last) // 2 - room // 2, len(text) - room + 1)
+    begin = max(0, begin, at - room + 3)
     end = begin + room - (begin > 0)  # one character is needed for the … before it
     if end < len(text):
         end -= 1

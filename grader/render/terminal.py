@@ -41,7 +41,7 @@ from grader.render.evidence import (
 )
 from grader.render.source import excerpt
 from grader.render.timeline_text import INDENT, timeline_text
-from grader.text import case_words, counted, safe
+from grader.text import case_words, counted, listed, safe, values_words
 from grader.verdict import COUNTED, CaseResult, Diagnostic, LaunchRecord, StageResult, Verdict
 
 COLOURS: Mapping[str, str] = {
@@ -55,7 +55,7 @@ CODE_LINE = "// "  # begins a line of code in a next step
 PRINTED_LINES = 12
 OTHERS_SHOWN = 3
 SIZES_SHOWN = 8
-NEAREST_SHOWN = 3
+NEAREST_SHOWN = 2
 DIFFERENCES_SHOWN = 4  # of one case; one with more is another case altogether
 LAUNCHES_SHOWN = 4
 
@@ -176,24 +176,27 @@ def _case_words(verdict: Verdict) -> str:
     ((name, limit),) = failed.size.items()
     sizes = [*dict.fromkeys(case.size[name] for case in passed if case.size.get(name, limit) != limit)]
     left_out = [sizes[0], "…"] if len(sizes) > SIZES_SHOWN else []
-    listed = ", ".join(map(str, [*left_out, *sizes[-SIZES_SHOWN:]]))
-    return words + (f" (right at {name}={listed})" if sizes else "")
+    shown = ", ".join(map(str, [*left_out, *sizes[-SIZES_SHOWN:]]))
+    return words + (f" (right at {name}={shown})" if sizes else "")
 
 
 def _nearest(failed: CaseResult, passed: Sequence[CaseResult]) -> str:
-    """The cases with the fewest differences, by these: ``(right with causal=0)``; "" if they are too many to help."""
+    """The cases with the fewest differences, by these: ``(right with causal=0)``; "" if they are too many to help.
+
+    With several: ``(right with m=1 and n=1, or with k=8 and exact values)``.
+    """
     differences = dict.fromkeys(filter(None, (_difference(failed, case) for case in passed)))
     least = min(map(len, differences), default=0)
     nearest = [one for one in differences if len(one) == least]
     if not 0 < least <= DIFFERENCES_SHOWN:
         return ""
-    return f" (right with {'; '.join(', '.join(one) for one in nearest[:NEAREST_SHOWN])})"
+    return f" (right with {', or with '.join(map(listed, nearest[:NEAREST_SHOWN]))})"
 
 
 def _difference(failed: CaseResult, passed: CaseResult) -> tuple[str, ...]:
     """What a case that passed has and the failed one has not: ``n_q=5``, ``exact values``, ``no slices``."""
     sizes = [f"{name}={value}" for name, value in passed.size.items() if failed.size.get(name) != value]
-    values = [f"{passed.values} values"] if passed.values != failed.values else []
+    values = [values_words(passed.values)] if passed.values != failed.values else []
     slices = ["other slices" if passed.offsets else "no slices"] if passed.offsets != failed.offsets else []
     backend = [BACKENDS[passed.backend]] if passed.backend != failed.backend else []
     return (*sizes, *values, *slices, *backend)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.catalog.words import counters, find_words, glossary
+from grader.catalog.words import counters, find_words, glossary, guide
 from grader.counters import HOST_COUNTERS, KERNEL_COUNTERS
 from grader.errors import UsageError
 
@@ -62,10 +62,45 @@ def test_a_counter_has_its_name_in_the_profiler():
         ("unusual values", ["unusual values"]),
         ("masked values", ["masked values, special values"]),
         ("divergent", ["`divergent_branches`"]),
+        ("zero", ["zero (`// zero NAME`)"]),
+        ("// zero", ["zero (`// zero NAME`)"]),
+        ("scratch", ["scratch (`// scratch NAME: TYPE[COUNT]`)"]),
+        ("constant", ["constant (`// constant SYMBOL = NAME`)"]),
+        ("passes", ["pass (`// passes`)"]),
+        ("launch", ["launch"]),
+        ("Little's law", ["Little's law"]),
+        ("L1", ["L1, L2"]),
+        ("FMA", ["fma"]),
+        ("overlap", ["overlap", "`overlap`"]),
     ],
 )
 def test_a_word_is_found_in_the_forms_in_which_people_meet_it(text, found):
     assert titles(text) == found
+
+
+WANTED = (
+    "resident", "latency", "in flight", "little's law", "ridge point", "roofline", "stride", "padding", "swizzle",
+    "mask", "fence", "tile", "lockstep", "l1", "l2", "fma", "ladder", "constant memory", "zero",
+    "scratch", "constant", "pass",
+)  # fmt: skip
+"""Words that a learner looked for."""
+
+
+def test_the_words_of_statements_are_in_the_glossary():
+    names = {name.casefold() for word in glossary() for name in word.names}
+    assert set(WANTED) <= names
+
+
+def test_no_meaning_ends_with_the_mark_that_the_command_adds():
+    assert not [word.title for word in glossary() if word.meaning.endswith((".", ".)", ":"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("counters", "# Counters"), ("launch-lines", "# Launch lines"), ("Launch line", "# Launch lines"), ("sgemm", "")],
+)
+def test_the_pages_for_learners_have_names(name, title):
+    assert guide(name).partition("\n")[0] == title
 
 
 def test_every_counter_is_a_word_with_its_meaning_and_nothing_else_is():

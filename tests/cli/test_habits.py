@@ -21,6 +21,7 @@ from grader.practice.history import key_of, next_after, progress, recorder
 from grader.practice.progress import Run, now
 from grader.practice.questions import questions_in
 from grader.verdict import Measurement, Roof, Verdict
+from tests.variant_course import course_with_variant
 
 EXERCISE_PY = """\
 from grader import Array, Exercise
@@ -452,6 +453,14 @@ def test_simulated_device_is_no_gpu_and_a_course_is_known_by_its_folder(course):
     recorder(one, Path("gone.cu"))(verdict("wrong", device="simulated A100"))
     (found,) = progress().runs()
     assert (found.gpu, found.course, found.file_sha256) == (None, str(course), None)
+
+
+def test_a_variant_counts_for_its_exercise(run, here, tmp_path):
+    course_with_variant(tmp_path / "varied")
+    Path("scale.cu").write_text("// variant: backwards\n")
+    run("--course", tmp_path / "varied", "scale", "--variant", "backwards")
+    [graded] = progress().runs()
+    assert graded.course == str(tmp_path / "varied/exercises")
 
 
 def test_solution_and_wrong_answers_of_the_course_are_nobodys_progress():

@@ -21,9 +21,10 @@ from grader.compile.ptxas import Resources
 from grader.errors import UsageError
 from grader.exercise import Variant
 from grader.practice.chosen import choose
-from grader.practice.history import key_of, progress
+from grader.practice.history import is_passed, key_of, progress
 from grader.practice.interview import Interview
 from grader.practice.progress import Run, now
+from grader.practice.quiz import due_today
 from grader.verdict import Diagnostic, LaunchRecord, StageResult, Verdict
 from tests.variant_course import course_with_variant
 
@@ -201,6 +202,74 @@ def test_one_of_two_words_is_asked_for_again(hold, capsys):
 def test_a_pass_says_how_to_go_on(hold, capsys):
     hold([(60.0, ""), (1.0, "q")], [RIGHT])
     assert "`d` goes on to the questions" in capsys.readouterr().out
+
+
+def test_a_pass_counts_as_outside_of_an_interview(hold):
+    hold([(60.0, ""), (60.0, ""), (1.0, "q")], [WRONG, RIGHT])
+    entry = CATALOG.find("reduce_v1")
+    assert [(run.key, run.verdict) for run in progress().runs()] == [(key_of(entry), "wrong"), (key_of(entry), "pass")]
+    assert is_passed(entry)
+
+
+def test_a_pass_of_a_variant_counts_for_its_exercise(hold, tmp_path):
+    course_with_variant(tmp_path / "course")
+    catalog = load_catalog([tmp_path / "course"])
+    session = Interview("scale", 1, 40.0, 7, variant="backwards")
+    hold([(60.0, ""), (1.0, "q")], [RIGHT], session=session, catalog=catalog)
+    assert is_passed(catalog.find("scale"))
+
+
+def test_the_time_is_shown_without_grading(hold, capsys):
+    _, session, _ = hold([(60.0, "t"), (60.0, "d"), (30.0, "T"), (1.0, "memory"), (1.0, "q")])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "29:00 for the code, then 10:00 for questions" in out
+    assert "37:30 left." in out
+    assert session.attempts == ()
+    assert [one.typed for one in session.answers] == ["memory"]
+
+
+def test_a_question_that_was_left_out_was_not_answered(hold, capsys):
+    hold([(1.0, "d"), (1.0, "memory"), *[(15.0, "-")] * 20])
+    out = capsys.readouterr().out
+    assert out.count("answered in") == 1
+    assert "question 2       not answered" in out
+    assert "answer        not answered\n" in out
+    assert "1 of 1 checked answer right, 5 questions not answered" in " ".join(out.split())
+
+
+def _answers(hold, *views):
+    """A session without code, whose open questions are judged like this; the numbers are wrong."""
+    numbers = [(1.0, "memory"), (1.0, "-1"), (1.0, "-1")]
+    open_ones = [line for view in views for line in ((1.0, "my words"), (1.0, view))]
+    return hold([(1.0, "d"), *numbers, *open_ones, (1.0, "-")])[1]
+
+
+def test_what_was_missed_is_due_in_the_quiz_and_the_report_says_so(hold, run, capsys):
+    session = _answers(hold, "1", "3")
+    assert [one.judged for one in session.answers[3:]] == ["missed", "well", ""]
+    out = " ".join(capsys.readouterr().out.split("practise next")[1].split())
+    assert "Questions 2, 3 and 4: `grade quiz reduce_v1` asks them again, first of all." in out
+    assert due_today([CATALOG.find("reduce_v1")], progress(), lambda: session.ended) == 3
+    assert "practise next" in run("interview", "--review", "interview-reduce_v1.json")[1]
+
+
+def test_in_a_prepared_interview_answers_are_for_the_interviewer_alone(hold, run):
+    hold([(1.0, "d"), (1.0, "memory"), *[(1.0, "-")] * 9], prepared=True)
+    assert progress().cards() == {}
+    assert "practise next" not in run("interview", "--review", "interview-reduce_v1.json")[1]
+
+
+def test_the_report_of_code_that_did_not_pass_says_how_to_go_on_with_it(hold, capsys):
+    hold([(1.0, ""), (1.0, "d"), (1.0, "computing"), *[(1.0, "-")] * 9], [WRONG])
+    out = " ".join(capsys.readouterr().out.split("practise next")[1].split())
+    assert "`grade reduce_v1 --file interview-reduce_v1/reduce_v1.cu`" in out
+    assert "which you have not passed: `grade start" in out
+    assert "Question 1: `grade quiz --topic intensity` has more like it." in out
+
+
+def test_the_report_of_a_pass_proposes_the_next_exercise(hold, capsys):
+    hold([*DONE, *[(1.0, "-")] * 20], [WRONG, RIGHT])
+    assert "The next exercise is reduce_v2: `grade start reduce_v2`" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_variant_has_questions(hold, tmp_path):

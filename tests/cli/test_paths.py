@@ -199,7 +199,7 @@ def test_a_finished_path_says_so_and_what_could_follow(run):
     assert code == 0
     assert f"You have passed all {len(NAMES)} exercises of the path interview." in out
     left = sum(entry.name not in NAMES for entry in find_path(CATALOG, "memory").exercises)
-    assert f"Other paths: memory ({left} left)" in out
+    assert f"Other paths: memory ({left} left): how a kernel gets the bandwidth" in out
     assert "`grade next --path all` goes on with the whole course" in out
 
 

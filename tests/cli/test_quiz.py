@@ -62,8 +62,8 @@ def test_a_sitting_from_the_first_question_to_the_summary(ask):
     first, second, third, *_ = out.split("── ")[1:]
     assert "2 questions: 0 due, 2 new." in out
     assert first.startswith("1 · twice_it ")
-    assert "Why twice?\n\n> it is needed\n\nBecause.\n\nListens for: the reason.\n" in first
-    assert "easy [g] > g\nComes back in 2 days.\n" in first
+    assert "Why twice?\n\n> it is needed\n\nBecause.\n\nAn interviewer listens for: the reason.\n" in first
+    assert "easy [g] > g\nThis question comes back in 2 days.\n" in first
     assert "warps> 5 apples\nThat is not a number. Numbers look like" in second
     assert "warps> 5\n" in second
     assert "✘ No: 4 warps. 100 / 32, rounded up." in second
@@ -110,7 +110,7 @@ def test_answers_are_a_page_with_the_numbers_of_the_questions(run):
     assert "1. Is vector addition limited by memory" in out
     assert "4. Why 256 threads in a block?" in out
     assert "Little's law" in out
-    assert "Listens for: 1 operation for 12 bytes" in out
+    assert "listens for: 1 operation for 12 bytes" in out
     assert "### Answer" not in out
     assert "also asks 4 questions for a number" in " ".join(out.split())
 

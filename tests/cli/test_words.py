@@ -35,6 +35,20 @@ def test_all_counters_are_listed_by_group(run, word):
     assert "`grade words COUNTER` explains one of them" in out
 
 
+def test_the_lines_beside_launch_lines_are_explained(run):
+    assert "Outputs and scratch arrays hold poison before" in " ".join(run("words", "zero")[1].split())
+    assert "grade show launch-lines shows their page" in " ".join(run("words", "launch", "line")[1].split())
+    code, out, _ = run("show", "launch-lines")
+    assert code == 0
+    assert "What atomicAdd counts in must be cleared first" in " ".join(out.replace("`", "").split())
+
+
+def test_the_page_of_counters_is_shown_with_the_profilers_names(run):
+    code, out, _ = run("show", "counters")
+    assert code == 0
+    assert "l1tex__t_requests" in out
+
+
 def test_several_words_on_the_command_line_are_one(run):
     assert "served one after the other" in " ".join(run("words", "bank", "conflict")[1].split())
 

@@ -169,7 +169,7 @@ ANSWERS: Mapping[str, Mapping[str, Any]] = {
     "no_limit": {"words": "memory, shared"},
     "other_limit": {"word": "memory"},
     "no_number": {},
-    "other_count": {"counter": "sectors_per_request", "predicted": "8"},
+    "other_count": {"counter": "wavefronts per tiles", "predicted": "8"},
 }
 
 
@@ -185,6 +185,6 @@ the kernel is not the one that was handed out, about which the answers are
 the answer after `// bound:` is none of the words memory, shared
 `memory` is not what limits this kernel: by its counters something else takes longer
 the answer after `// predict:` is not a number
-with CHANGED defined, sectors_per_request was counted, and is not 8
-`// bug:` names the right line, but the kernel still fails: what stands there now does not mend it\
+with CHANGED defined, the count of wavefronts per tiles is not 8
+`// bug:` names the right line, but the kernel still fails: what stands there now does not fix it\
 """)

@@ -13,7 +13,8 @@ from grader.counters import KERNEL_COUNTERS
 from grader.dev.wrong import wrong_answer
 from grader.exercise import Answer, Bound, BugLine, Forecast
 from grader.grading.answers import LIMITS, MOST_SHOWN, Counted, Judged, Texts, bug_lines, faults, found_note, judged
-from grader.verdict import LaunchRecord
+from grader.render.evidence import answer_rows
+from grader.verdict import LaunchRecord, Verdict
 
 STUB = "\n".join(["// bug: ?   YOUR CODE", "void k() {", "  store();", "  load();", "  store();", "}"])
 BUG = BugLine(lines=("load()", ("void k", "load()")))
@@ -73,6 +74,13 @@ def test_the_record_has_the_answer_and_its_place() -> None:
     assert len(one.result.given) == MOST_SHOWN
 
 
+@pytest.mark.parametrize("text", ["5", "5   YOUR CODE: the line of this file, as you got it", "line 5 (the loop)"])
+def test_the_record_has_no_more_than_the_number_that_was_read(text: str) -> None:
+    (one,) = of(f"// bug: {text}")
+    assert one.result is not None
+    assert one.result.given == "5"
+
+
 def test_a_note_is_made_for_a_right_line_only() -> None:
     assert found_note(of("// bug: 4"), "k.cu") is not None
     assert found_note(of("// bug: 5"), "k.cu") is None
@@ -95,8 +103,13 @@ ASKED = "// bound: ?\n// predict: ?\n#ifdef CHANGED\n#endif\nint x;"
         ("// bound: ?", Bound(), "missing"),
         ("// bound: memory\n// bound: shared", Bound(), "several"),
         ("// predict: 100", Forecast("sectors", per="n"), "right"),
-        ("// predict: sectors = 101.5", Forecast("sectors", per="n"), "right"),
-        ("// predict: 103", Forecast("sectors", per="n"), "other_count"),
+        ("// predict: sectors = 100.0", Forecast("sectors", per="n"), "right"),
+        ("// predict: 99", Forecast("sectors", per="n"), "other_count"),
+        ("// predict: 101", Forecast("sectors", per="n"), "other_count"),
+        ("// predict: 101.5", Forecast("sectors", per="n", tolerance=0.02), "right"),
+        ("// predict: 33.3", Forecast("sectors", per="3*n"), "right"),
+        ("// predict: 33.4", Forecast("sectors", per="3*n"), "other_count"),
+        ("// predict: 103", Forecast("sectors", per="n", tolerance=0.02), "other_count"),
         ("// predict: 1000", Forecast("sectors", per="n"), "other_count"),
         ("// predict: many", Forecast("sectors"), "no_number"),
         ("// predict: 9**9**9", Forecast("sectors"), "no_number"),
@@ -107,6 +120,17 @@ def test_an_answer_about_counters_is_compared_with_runs(text: str, answer: Answe
     rest = "#ifdef CHANGED\n#endif\n\nint x;"
     (one,) = of(f"{text}\n{rest}", answer, ASKED, COUNTED)
     assert (one.finding.cause if one.finding is not None else "right") == cause
+
+
+def test_the_record_of_a_right_prediction_has_the_count() -> None:
+    texts = "// predict: 101\n#ifdef CHANGED\n#endif\n\nint x;"
+    (near,) = of(texts, Forecast("sectors", per="n", tolerance=0.02), ASKED, COUNTED)
+    (wrong,) = of(texts, Forecast("sectors", per="n"), ASKED, COUNTED)
+    assert near.result is not None
+    assert wrong.result is not None
+    assert (near.result.counted, wrong.result.counted) == (100, None)
+    [(_, shown)] = answer_rows(Verdict("k", "sim", "pass", 1, 1, 1, (), answers=(near.result,)))
+    assert shown == "101 (line 1): right, 100 was counted"
 
 
 def test_an_answer_about_counters_is_about_the_kernel_that_was_handed_out() -> None:

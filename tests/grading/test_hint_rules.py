@@ -43,14 +43,14 @@ large.negative_index
     thread 5 of block 0 writes src[-2147483643] (array x), but src has 3221225472 elements (0 to 3221225471), at
     k.cu:4
     → src has 3221225472 elements, and an `int` ends at 2147483647: a product that is larger turns negative.
-      Compute the index in 64 bits, `(size_t)row * length`
+      Compute the index in 64 bits, with `(size_t)` in front of the product's first factor
 
 large.index_that_begins_again
     y[9] at m=131072: got 5.0, expected 4.0; 1 of 256 elements is wrong; only three blocks ran; it is probably
     thread 5 of block 0 that should write it
     → smaller sizes are right, and here an array has 8589934592 elements: is an index, a product in it, or a
-      number of bytes computed in 32 bits (`(size_t)row * length` has 64), or is something done for smaller
-      sizes only?
+      number of bytes computed in 32 bits? (With `(size_t)` in front of its first factor a product has 64.) Or
+      is something done for smaller sizes only?
 
 slips.loop_of_a_lone_semicolon
     thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:5
@@ -938,7 +938,7 @@ outputs.a_number
     → write a number such as `// predict: 12.5`
 
 outputs.one_request_at_a_time
-    with CHANGED defined, sectors_per_request was counted, and is not 8
+    with CHANGED defined, the count of sectors_per_request is not 8
     → take one request of one warp in the changed code, and write down the addresses of its lanes
 
 outputs.numbers_of_the_stub

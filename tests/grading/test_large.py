@@ -10,6 +10,7 @@ import pytest
 from grader.backends.sim.session import SimBackend
 from grader.exercise import Array, Exercise, Large
 from grader.grading.grade import grade
+from grader.render.evidence import right_words
 from grader.verdict import Verdict
 from tests.grading.requests import request_of
 
@@ -54,10 +55,11 @@ def row(index: str) -> str:
     return ROW.replace("INDEX", index)
 
 
-def test_a_right_index_passes_and_the_case_is_not_among_those_that_are_told(tmp_path):
+def test_a_right_index_passes_and_the_case_is_the_largest_that_the_report_names(tmp_path):
     verdict = graded(tmp_path, row("(size_t)r * cols"))
     assert verdict.passed
-    assert {case.size["rows"] for case in verdict.cases} == {3, 40}
+    assert {case.size["rows"] for case in verdict.cases} == {3, 40, ROWS}
+    assert right_words(verdict).endswith(f"the largest with rows={ROWS}, cols={COLS} (three of its blocks)")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from grader.errors import UsageError
 from grader.practice import quiz as quizzes
 from grader.practice.progress import Progress
 from grader.practice.questions import Generator, Question
-from grader.practice.quiz import Grade, Quiz, QuizItem, days_words, items_of, on_topic
+from grader.practice.quiz import Grade, Quiz, QuizItem, days_words, items_of, keep_answer, on_topic
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 CATALOG = cache(load_catalog)
@@ -201,3 +201,15 @@ def test_a_topic_of_nothing_is_refused(word: str):
     with pytest.raises(UsageError) as refused:
         topic(word)
     assert refused.value.hint.startswith("a topic is a chapter")
+
+
+def test_a_question_that_was_not_known_in_an_interview_is_due_at_once(entry, tmp_path):
+    progress = Progress(tmp_path / "progress.sqlite3", pytest.fail)
+    items = tuple(items_of([entry]))
+    for item, grade in zip(items, (AGAIN, GOOD, HARD), strict=False):
+        keep_answer(entry, item.text, grade, progress, NOON)
+    keep_answer(entry, "Whose question is this?", AGAIN, progress, NOON)
+    quiz = Quiz(items, progress, clock=lambda: NOON, seed=1)
+    assert (quiz.due, quiz.new) == (1, len(items) - 3)
+    assert quiz.next() == items[0]
+    assert len(progress.cards()) == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.render.source import excerpt
+from grader.render.source import accessed, excerpt
 from grader.text import to_ascii
 
 LONG = "".join(f"{number:03} " for number in range(100))  # 400 characters, each number where it says: 4 · number
@@ -56,6 +56,31 @@ def test_line_without_a_column_shows_the_index_of_the_named_array():
     assert len(row) <= 60
     (row,) = [row.plain for row in excerpt("tile[0] = 1;", {1: ""}, width=60, names=("tile",))]
     assert row.endswith("│ tile[0] = 1;")
+
+
+@pytest.mark.parametrize(
+    ("mark", "shown"), [("write", "tile[threadIdx.x][threadIdx.y + k]"), ("read", "x[(by + k) * n + c]")]
+)
+def test_a_long_line_is_cut_around_what_is_accessed(mark, shown):
+    code = " " * 24 + "tile[threadIdx.x][threadIdx.y + k] = x[(by + k) * n + c];"
+    name = shown.partition("[")[0]
+    (row,) = [row.plain for row in excerpt(code, {1: mark}, width=60, names=(name,))]
+    assert shown in row
+    assert row.endswith(f"  {mark}")
+    assert len(row) <= 60
+
+
+def test_an_array_on_both_sides_of_an_assignment_is_written_left_and_read_right():
+    code = "sums[t + 1] = sums[t] + 1"
+    assert accessed(code, ("sums",), "write") == (1, len("sums[t + 1]"))
+    assert accessed(code, ("sums",), "read: thread 3") == (15, len("sums[t + 1] = sums[t]"))
+    assert accessed("if (sums[t] == 0)", ("sums",), "read") == (5, len("if (sums[t]"))
+
+
+def test_all_indices_of_an_access_belong_to_it():
+    assert accessed("t[a[0]] [b] + c[2]", ("t",), "read") == (1, len("t[a[0]] [b]"))
+    assert accessed("t[a", ("t",), "read") == (1, 3)
+    assert accessed("tt[a] + 1", ("t",), "read") is None
 
 
 def test_line_that_fits_is_whole():

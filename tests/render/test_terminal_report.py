@@ -10,7 +10,7 @@ import pytest
 from verdict_samples import HOSTILE, PASSED, RACY, SOURCE, plainly
 
 from grader.render.terminal import to_terminal
-from grader.verdict import VERDICTS, Diagnostic, Prediction
+from grader.verdict import VERDICTS, CaseResult, Diagnostic, Prediction
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -71,6 +71,18 @@ def test_one_is_counted_in_the_singular():
     assert "; 2 others passed" in report(replace(RACY, cases=(PASSED.cases[0], PASSED.cases[0], failed)))
 
 
+def test_the_largest_case_is_found_where_a_size_is_a_flag_that_is_not_set():
+    sizes = ({"n_q": 1, "n_k": 70, "causal": 1}, {"n_q": 128, "n_k": 128, "causal": 0})
+    verdict = replace(PASSED, cases=tuple(CaseResult(size, "passed") for size in sizes))
+    assert "2 cases, the largest with n_q=128, n_k=128, causal=0" in report(verdict, width=120)
+
+
+def test_the_largest_case_says_what_ran_of_it():
+    large = CaseResult({"rows": 300_001}, "passed", "three of its blocks")
+    verdict = replace(PASSED, cases=(CaseResult({"rows": 40}, "passed"), large))
+    assert "the largest with rows=300001 (three of its blocks)" in report(verdict, width=120)
+
+
 def test_sizes_that_are_right_stand_beside_the_one_that_fails():
     at = {n: replace(PASSED.cases[0], size={"n": n}) for n in (1, 31, 257)}
     cases = (at[1], at[1], at[31], replace(at[257], status="failed"))
@@ -86,6 +98,10 @@ def test_cases_that_are_right_are_named_by_what_differs():
     assert "2 others passed (right with causal=0)" in flat(report(replace(RACY, cases=(far, right, failed))))
     unusual = replace(failed, status="passed", values="unusual")
     assert "(right with unusual values)" in flat(report(replace(RACY, cases=(far, unusual, failed))))
+    other = replace(unusual, size={"n_q": 5, "n_k": 70, "causal": 0})
+    another = replace(unusual, values="unusual_3", size={"n_q": 5, "n_k": 1, "causal": 1})
+    words = "(right with causal=0 and unusual values, or with n_k=1 and unusual values (the third kind))"
+    assert words in flat(report(replace(RACY, cases=(far, other, another, failed))))
 
 
 def flat(text: str) -> str:

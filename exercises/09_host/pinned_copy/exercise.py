@@ -32,7 +32,7 @@ EXERCISE = Exercise(
             at_most=0,
             why="The copy engine cannot use pageable memory: all goes through a pinned buffer of the driver first.",
             hint="pin all of x and out in setup: cupy.cuda.runtime.hostRegister(array.ctypes.data, array.nbytes, 0); "
-            "and copy with .set(x) and .get(out=out), for asarray and asnumpy copy through arrays of their own",
+            "and copy with .set(x) and .get(out=out), because asarray and asnumpy copy through arrays of their own",
         ),
         # 32 KiB a copy on average: in less, a call takes several times as long as its bytes take on the link.
         Expect(

@@ -1,6 +1,6 @@
 // debug_me_1: the energy of each frame of an audio stream: the sum of the squares of its samples, one block a frame.
 //
-// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Mend the kernel below.
+// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Fix the kernel below.
 
 constexpr int THREADS = 128;
 

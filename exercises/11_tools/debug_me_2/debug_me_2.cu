@@ -1,6 +1,6 @@
 // debug_me_2: the peak of a recording, the largest |x|, in one launch: the last block combines the peaks of all.
 //
-// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Mend the kernel below.
+// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Fix the kernel below.
 
 constexpr int THREADS = 256;
 

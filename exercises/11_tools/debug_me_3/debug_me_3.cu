@@ -1,6 +1,6 @@
 // debug_me_3: the length of every row of an embedding table, the square root of the sum of its squares. One warp a row.
 //
-// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Mend the kernel below.
+// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Fix the kernel below.
 
 constexpr int WARPS = 8;
 

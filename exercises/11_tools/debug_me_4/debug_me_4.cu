@@ -1,6 +1,6 @@
 // debug_me_4: the histogram of an image's grey values, 256 bins: each block counts in shared memory, then adds to bins.
 //
-// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Mend the kernel below.
+// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Fix the kernel below.
 
 constexpr int THREADS = 192;
 constexpr int BINS = 256;

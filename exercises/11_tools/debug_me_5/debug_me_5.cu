@@ -1,6 +1,6 @@
 // debug_me_5: scales short vectors to length 1, in place of a library call: 16 lanes a vector, two vectors in a warp.
 //
-// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Mend the kernel below.
+// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Fix the kernel below.
 
 constexpr int THREADS = 128;
 constexpr int LANES = 16;

@@ -1,6 +1,6 @@
 // debug_me_6: the first step of a compressor: each row becomes differences; `widest` is the largest of the row.
 //
-// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Mend the kernel below.
+// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Fix the kernel below.
 
 constexpr int THREADS = 128;
 

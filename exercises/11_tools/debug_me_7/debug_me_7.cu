@@ -1,6 +1,6 @@
 // debug_me_7: mean and variance of each channel of a sensor, one block a channel.
 //
-// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Mend the kernel below.
+// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Fix the kernel below.
 
 constexpr int THREADS = 128;
 

@@ -1,6 +1,6 @@
 // debug_me_8: stretches the contrast of each row of an image: its least value becomes 0, its largest 1.
 //
-// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Mend the kernel below.
+// bug: ?   YOUR CODE: the line of this file, as you got it, where the bug is. Fix the kernel below.
 
 constexpr int THREADS = 256;
 constexpr int WARPS = THREADS / 32;

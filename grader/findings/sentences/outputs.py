@@ -9,7 +9,7 @@ from grader.findings.record import Finding
 from grader.text import listed
 
 PLAIN = {
-    "bug_found": "`// bug:` names the right line, but the kernel still fails: what stands there now does not mend it",
+    "bug_found": "`// bug:` names the right line, but the kernel still fails: what stands there now does not fix it",
     "parameter_type": "{found.kernel} declares {facts[declared]}, but {facts[holds]}: probably this is the cause",
 }
 
@@ -29,7 +29,7 @@ _ANSWERS: Mapping[str, str] = {
     "no_limit": "the answer after `// bound:` is none of the words {words}",
     "other_limit": "`{word}` is not what limits this kernel: by its counters something else takes longer",
     "no_number": "the answer after `// predict:` is not a number",
-    "other_count": "with CHANGED defined, {counter} was counted, and is not {predicted}",
+    "other_count": "with CHANGED defined, the count of {counter} is not {predicted}",
 }
 
 

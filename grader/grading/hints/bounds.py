@@ -444,4 +444,4 @@ def length_of_the_array(found: Finding, seen: Seen) -> str:
     if found.cause != "beyond_end":
         return compare
     count, name = array_length(found), Words(found).name
-    return f"{compare}: here {name} has {elements(count)}" + (f", 0 to {count - 1}" if count > 1 else ", number 0")
+    return f"{compare}: here {name} has {elements(count)}" + (f", 0 to {count - 1}" if count > 1 else f", {name}[0]")

@@ -17,7 +17,8 @@ def negative_index(found: Finding, seen: Seen) -> str:
     if count <= LARGEST_INT or found.facts["offset"] < -found.facts["element_bytes"] * (LARGEST_INT + 1):
         return ""
     many = f"{array_name(found)} has {elements(count)}, and an `int` ends at {LARGEST_INT}"
-    return f"{many}: a product that is larger turns negative. Compute the index in 64 bits, `(size_t)row * length`"
+    wide = "Compute the index in 64 bits, with `(size_t)` in front of the product's first factor"
+    return f"{many}: a product that is larger turns negative. {wide}"
 
 
 _LARGE = {"size": {"m": 2**17}, "wrong": 1, "count": 256, "got": "5.0", "expected": "4.0", "elements": 2**33}
@@ -32,5 +33,8 @@ def index_that_begins_again(found: Finding, seen: Seen) -> str:
 def only_so_large(count: int) -> str:
     """What to ask where the case with an array of so many elements is the first that is wrong."""
     there = f"smaller sizes are right, and here an array has {elements(count)}"
-    asks = "is an index, a product in it, or a number of bytes computed in 32 bits (`(size_t)row * length` has 64)"
-    return f"{there}: {asks}, or is something done for smaller sizes only?"
+    asks = (
+        "is an index, a product in it, or a number of bytes computed in 32 bits? (With `(size_t)` in front of its "
+        "first factor a product has 64.)"
+    )
+    return f"{there}: {asks} Or is something done for smaller sizes only?"
