@@ -247,19 +247,31 @@ def _unset(diagnostics: Sequence[Diagnostic], printed: str, note: str) -> str:
     return f"Begin with the warning: line {read.line} reads {what} nothing has written.{says} "
 
 
-_INDEX_OF_AN_ELEMENT = re.compile(rb"\[[^][]*+\[")
+_INDEX_OF_AN_ELEMENT = re.compile(r"\[[^][]*+\[")
 
 
 def _unset_index(request: Request, diagnostics: Sequence[Diagnostic]) -> str:
     """The next step after an access outside an array with an index that was loaded, where what was loaded is unset."""
     found, *others = diagnostics
-    lines = (_graded(request, request.submission.path) or b"").splitlines()
+    text = (_graded(request, request.submission.path) or b"").decode(errors="replace")
+    lines = text.splitlines()
     if not found.line or found.line > len(lines) or not (found.file or "").endswith(request.submission.path.name):
         return ""
     reads = [one for one in others if one.kind == "uninitialised_read" and one.line]
-    here = any(one.line == found.line for one in reads)
+    here = any(one.line == found.line and _is_in_the_index(one, found, text) for one in reads)
     unset = here or _INDEX_OF_AN_ELEMENT.search(lines[found.line - 1])
     return f"{_unset(reads, '', '').strip()} The index may be made of such values." if reads and unset else ""
+
+
+def _is_in_the_index(read: Diagnostic, found: Diagnostic, text: str) -> bool:
+    """Whether a value that a line reads may be in the index of its access outside; also if the index is not clear."""
+    from grader.grading.hints.indices import made_of
+    from grader.grading.source_view import SourceView
+
+    source, line = SourceView(text), found.line or 0
+    names, own = {*read.names, read.array}, (*found.names, found.array)
+    indices = [index for one in source.elements(line) if one.name in own for index in one.texts]
+    return not indices or "" in indices or any(names & made_of(index, source, line) for index in indices)
 
 
 def _repeated_work(word: str, diagnostics: Sequence[Diagnostic]) -> str:

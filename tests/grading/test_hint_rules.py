@@ -425,8 +425,8 @@ races.way_around_the_barrier
 races.step_of_one_warp
     race on shared part[3]: written by thread 9 at k.cu:5, read by thread 5 at k.cu:5, no barrier between
     → both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between
-      a step and the next, and let only the lanes that add take part (`if (t < s)`); or read, __syncwarp(),
-      write
+      a step and the next, and let only the lanes that add take part (`if (t < s)`); or read into a variable,
+      __syncwarp(), then write. Shuffles need neither
 
 races.steps_of_one_warp
     race on shared part[3]: written by thread 9 at k.cu:5, read by thread 5 at k.cu:6, no barrier between
@@ -437,6 +437,12 @@ races.no_barrier_before_the_next_round
     race on shared part[3]: written by thread 49 at k.cu:5, read by thread 5 at k.cu:5, no barrier between
     → line 5 runs again in the next iteration of the loop in line 4, on what other threads have just written:
       end the loop's body with __syncthreads()
+
+races.read_and_write_of_one_step
+    race on shared part[3]: read by thread 32 at k.cu:4, written by thread 31 at k.cu:4, no barrier between
+    → in line 4 a thread reads the element that another one writes: read into a variable, __syncthreads(), then
+      write. If only some threads are to take part in a step, does a condition hold back the others? In a loop
+      each step needs a barrier after it as well
 
 races.one_element_of_all_blocks
     race on x[0]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in

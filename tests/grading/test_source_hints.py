@@ -245,6 +245,37 @@ def test_lanes_of_the_last_warp_are_told_that_they_do_not_run_in_step() -> None:
     assert one.rule == "races.step_of_one_warp"
 
 
+@pytest.mark.parametrize(
+    ("steps", "begin"),
+    [
+        ("p[t] += p[t + 32]; p[t] += p[t + 16];", "both threads"),
+        ("p[t] += p[t + 32]; __syncwarp();\n    p[t] += p[t + 16]; __syncwarp();", "within one step"),
+        ("for (int s = 32; s > 0; s /= 2) {\n    p[t] += p[t + s];\n    __syncwarp();\n}", "within one step"),
+    ],
+)
+def test_steps_of_a_warp_through_a_volatile_pointer_are_told_of_lanes(steps: str, begin: str) -> None:
+    one = first(f"part[t] = src[t]; __syncthreads();\nif (t < 32) {{\n    volatile float* p = part;\n    {steps}\n}}\n"
+                "if (t == 0) src[0] = part[0];")  # fmt: skip
+    assert (one.kind, one.rule) == ("race", "races.step_of_one_warp")
+    assert one.hint.startswith(begin)
+    assert "__syncwarp()" in one.hint
+
+
+@pytest.mark.parametrize(
+    ("step", "rule"),
+    [
+        ("if (t >= s) part[t] += part[t - s];", "read_and_write_of_one_step"),
+        ("part[t] = part[t] + part[(t + s) % 64];", "read_and_write_of_one_step"),
+        ("part[0] += part[0] + t;", "one_line_in_shared"),
+        ("part[t / 2] += 1;", "one_line_in_shared"),
+    ],
+)
+def test_an_atomic_is_not_advised_where_a_step_reads_another_element_than_it_writes(step: str, rule: str) -> None:
+    one = first(f"part[t] = src[t]; __syncthreads();\nfor (int s = 1; s < 64; s *= 2) {{\n    {step}\n"
+                "    __syncthreads();\n}\nsrc[t] = part[t];")  # fmt: skip
+    assert (one.kind, one.rule) == ("race", f"races.{rule}")
+
+
 # ------------------------------------------------------------------------------------ which index and which condition
 
 GRID = LaunchPlan((Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(COUNT, 1, 1), shared_bytes=4 * COUNT),))
@@ -383,6 +414,40 @@ def test_threads_that_left_before_their_own_store_explain_what_nobody_wrote() ->
     found = first("if (t >= 9) return;\npart[t] = 1;\n__syncthreads();\nsrc[t] = part[t + 9];")
     assert (found.kind, found.rule) == ("uninitialised_read", "unwritten.return_before_ones_own_store")
     assert "line 3" in found.hint
+
+
+@pytest.mark.parametrize(
+    ("store", "read", "rule"),
+    [
+        ("part[t] = 1;", "part[t + 33]", "element_beyond_the_threads"),
+        ("part[threadIdx.x] = 1;", "part[t + 33]", "element_beyond_the_threads"),
+        ("part[t ^ 1] = 1;", "part[t + 33]", "write_before_the_read"),  # a swizzled index may be meant to go further
+        ("part[t / 32 * 33 + t % 32] = 1;", "part[t + 33]", "write_before_the_read"),
+        ("if (t < 16) { part[t] = 1; part[t + 16] = 1; }", "part[t + 33]", "write_before_the_read"),
+    ],
+)
+def test_the_number_of_threads_matters_where_each_stores_the_element_of_its_number(
+    store: str, read: str, rule: str
+) -> None:
+    plan = LaunchPlan((Launch("k", ("x",), (1, 1, 1), (32, 1, 1), shared_bytes=4 * 128),))
+    one = first(f"{store}\n__syncthreads();\nsrc[t] = {read};", plan)
+    assert (one.kind, one.rule) == ("uninitialised_read", f"unwritten.{rule}")
+
+
+@pytest.mark.parametrize(
+    ("body", "begin"),
+    [
+        ("src[t] += 1;", "is `=` meant"),
+        ("for (int l = 0; l < 4; ++l)\n    src[t] += l;", "in the loop in line 3"),
+        ("int i = t + 1;\nfor (int l = 0; l < 4; ++l) {\n    src[i - 1] += l;\n}", "in the loop in line 4"),
+        ("for (int i = t; i < 64; i += 64)\n    src[i] += 1;", "is `=` meant"),
+        ("for (int l = 0; l < 1; ++l) {\n    int i = t + l;\n    src[i] += 1;\n}", "is `=` meant"),
+    ],
+)
+def test_a_sum_in_an_output_is_told_of_a_variable_where_a_loop_adds_up_in_one_element(body: str, begin: str) -> None:
+    one = first(body)
+    assert (one.kind, one.rule) == ("uninitialised_read", "unwritten.adds_to_what_is_there")
+    assert one.hint.startswith(begin)
 
 
 @pytest.mark.parametrize(

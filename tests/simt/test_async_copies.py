@@ -405,9 +405,24 @@ asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(r) : 
 
 
 def test_a_copy_that_stands_behind_what_it_overwrites_needs_a_barrier_before_it() -> None:
-    found = ran("s[t] = 1; __syncthreads(); y[i] = s[63 - t];\nCOPY(&s[t], x + i, 4); __pipeline_wait_prior(0);")
+    one_warp = "s[t] = 1; __syncthreads(); y[i] = s[31 - t];\nCOPY(&s[t], x + i, 4); __pipeline_wait_prior(0);"
+    found = ran(one_warp, block=32)
     assert {frozenset(pair) for pair in lines(found, "race")} == {frozenset({("read", 6), ("copy", 7)})}
     assert first(found)[1] == "races.copy_overwrites"
+
+
+LOOP = """COPY(&s[t], x + i, 4); __pipeline_commit();
+for (int r = 0; r < 2; ++r) {
+    __pipeline_wait_prior(0); %s
+    y[i] = s[t ^ 1]; %s
+    COPY(&s[t], x + i, 4); __pipeline_commit();
+}"""
+
+
+def test_in_a_loop_the_barrier_is_missing_after_the_wait_or_before_the_copy() -> None:
+    after, before = (ran(LOOP % barriers) for barriers in (("", "__syncthreads();"), ("__syncthreads();", "")))
+    assert (after.kinds[0], before.kinds[0]) == ("race", "race")
+    assert (first(after)[1], first(before)[1]) == ("races.copy_of_another_thread", "races.copy_overwrites")
 
 
 def test_a_source_that_another_thread_has_just_written_needs_a_barrier() -> None:

@@ -8,7 +8,7 @@ from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.findings.sentences.words import VERBS, Words
 from grader.grading.hints.arrays import value_of
-from grader.grading.hints.indices import as_matrix, bounds, of_the_access, one_index, origins
+from grader.grading.hints.indices import as_matrix, bounds, made_of, of_the_access, one_index, origins
 from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
 from grader.grading.source_view import SourceView
 from grader.launch import Launch, LaunchPlan
@@ -152,6 +152,7 @@ def way_around_the_barrier(found: Finding, seen: Seen) -> str:
 _NOT_IN_STEP = (
     "both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between"
 )
+_READ_FIRST = "read into a variable, {}, then write"
 
 
 @rule("race", example=race("one_line", access("write", 9, 5), access("read", 5, 5)),
@@ -160,9 +161,16 @@ def step_of_one_warp(found: Finding, seen: Seen) -> str:
     lines = _of_one_warp(found, seen)
     if lines is None or lines[0] != lines[1] or not _of_two_elements(found, seen, lines[0]):
         return ""
+    loop = seen.source.loop(*lines)
+    first, last = (loop.line, loop.last) if loop is not None else lines
+    if any(one.name == "__syncwarp" for one in seen.source.barriers(first, last)):
+        return (
+            "within one step a lane reads the element that another lane of its warp writes: let only the lanes that "
+            f"add take part (`if (t < s)`), or {_READ_FIRST.format('__syncwarp()')}. Shuffles need neither"
+        )
     return (
-        f"{_NOT_IN_STEP} a step and the next, and let only the lanes that add take part (`if (t < s)`); or read, "
-        "__syncwarp(), write"
+        f"{_NOT_IN_STEP} a step and the next, and let only the lanes that add take part (`if (t < s)`); or "
+        f"{_READ_FIRST.format('__syncwarp()')}. Shuffles need neither"
     )
 
 
@@ -194,9 +202,13 @@ def _in_one_warp(found: Finding) -> bool:
 
 
 def _of_two_elements(found: Finding, seen: Seen, line: int) -> bool:
-    """Whether a line accesses two elements of the array, as a step of a tree reduction does."""
+    """Whether a line accesses two elements of the array, or of a pointer to it, as a step of a tree reduction does."""
     name = found.names[-1] if found.names else found.array
-    return len({one.texts for one in seen.source.elements(line) if one.name == name}) > 1
+    accesses = seen.source.elements(line)
+    own = [one for one in accesses if one.name == name] or [
+        one for one in accesses if name in made_of(one.name, seen.source, line)
+    ]
+    return len({(one.name, one.texts) for one in own}) > len({one.name for one in own})
 
 
 @rule("race", example=race("one_line", access("write", 49, 5), access("read", 5, 5)),
@@ -213,6 +225,22 @@ def no_barrier_before_the_next_round(found: Finding, seen: Seen) -> str:
     return (
         f"line {lines[0]} runs again in the next iteration of the loop in line {loop.line}, on what other threads have "
         "just written: end the loop's body with __syncthreads()"
+    )
+
+
+@rule("race", example=race("one_line", access("read", 32, 4), access("write", 31, 4)), cause="one_line",
+      seen=kernel("part[t] += part[t - 1];", "__syncthreads();"))  # fmt: skip
+def read_and_write_of_one_step(found: Finding, seen: Seen) -> str:
+    """A statement reads one element and writes another one, and a thread reads what another one writes there."""
+    lines = _lines(found, seen)
+    if lines is None or lines[0] != lines[1] or found.space != "shared":
+        return ""
+    if {place.role for place in found.places} != {"read", "write"} or not _of_two_elements(found, seen, lines[0]):
+        return ""
+    return (
+        f"in line {lines[0]} a thread reads the element that another one writes: "
+        f"{_READ_FIRST.format('__syncthreads()')}. If only some threads are to take part in a step, does a condition "
+        "hold back the others? In a loop each step needs a barrier after it as well"
     )
 
 
@@ -424,10 +452,27 @@ def _copy_meets_read(found: Finding) -> bool:
     return found.space == "shared" and _has("copy", found)
 
 
-def _copy_is_below(found: Finding) -> bool:
+def _copy_is_last(found: Finding, seen: Seen) -> bool:
+    """Whether the copy certainly starts after the other access: a barrier is missing before it, and not after its wait.
+
+    The accesses of one warp are in their order. Between warps the lines decide, if no loop returns to the upper one.
+    """
     first, second = found.places
+    if not _copy_meets_read(found) or first.role == second.role:
+        return False
+    if _in_one_warp(found):
+        return second.role == "copy"
     copy, other = (first, second) if first.role == "copy" else (second, first)
-    return _copy_meets_read(found) and (copy.line or 0) > (other.line or 0)
+    low, high = other.line or 0, copy.line or 0
+    function = seen.source.function(low)
+    return bool(
+        0 < low < high
+        and seen.source.is_clear()
+        and function is not None
+        and function.kind == "kernel"
+        and function == seen.source.function(high)
+        and seen.source.loop(low, high) is None
+    )
 
 
 _BETWEEN = race("between_blocks", *_OTHER_BLOCK, space="global")
@@ -467,9 +512,22 @@ table(
     ("one_line", "race", "one_line several_readers", race("one_line", *_SAME_LINE, space="global"),
      "one line does both: if the element is meant for all of them, use atomicAdd; if threads read what others write, "
      "write to another array than the one that is read"),
-    ("copy_overwrites", "race", "", race("within_block", access("read", 49, 4), access("copy", 5, 6)),
-     "the copy overwrites what other threads may still need: put a __syncthreads() between their last use and the copy",
-     _copy_is_below),
+)  # fmt: skip
+
+
+@rule("race", example=race("within_block", access("read", 49, 4), access("copy", 5, 6)),
+      seen=kernel("x = part[t ^ 32];", "", "__pipeline_memcpy_async(part + t, src + t, 4);"))  # fmt: skip
+def copy_overwrites(found: Finding, seen: Seen) -> str:
+    if not _copy_is_last(found, seen):
+        return ""
+    return (
+        "the copy overwrites what other threads may still need: put a __syncthreads() between their last use and the "
+        "copy"
+    )
+
+
+table(
+    "races",
     ("copy_of_another_thread", "race", "", race("within_block", access("copy", 49, 4), access("read", 5, 6)),
      "a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next "
      "iteration must not start, either, before every thread is done with what it overwrites", _copy_meets_read),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 
+from grader.compile.parsing import Part
 from grader.findings.record import Finding
+from grader.grading.hints.indices import made_of, of_the_access, one_index, plain
 from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
+from grader.grading.source_view import END
 from grader.launch import Launch, LaunchPlan
 
 
@@ -34,15 +37,37 @@ _SMALL_BLOCK = LaunchPlan((Launch(kernel="k", args=("x",), grid=(1, 1, 1), block
 
 
 @rule("uninitialised_read", example=race("", access("read", 5, 6), kind="uninitialised_read", index=64),
-      seen=Seen(plan=_SMALL_BLOCK))  # fmt: skip
+      seen=Seen(kernel("part[threadIdx.x] = 1;", "", "x = part[64];").source, _SMALL_BLOCK))  # fmt: skip
 def element_beyond_the_threads(found: Finding, seen: Seen) -> str:
-    """An element of shared memory whose number no thread of the block has."""
+    """An element of shared memory whose number no thread of the block has, where each writes the one of its number."""
     launches = [one for one in seen.plan.launches if one.kernel == found.kernel]
     threads = max((math.prod(one.block) for one in launches), default=0)
     if found.space != "shared" or found.index is None or not 0 < threads <= found.index:
         return ""
+    if not _each_stores_its_own(found, seen):
+        return ""
     has = f"the launch in line {launches[0].line} starts blocks of {threads} threads"
     return f"{has}, and this is element {found.index}: which thread should write it?"
+
+
+_OWN_NUMBERS = ("threadIdx.x", "threadIdx.y * blockDim.x + threadIdx.x", "blockDim.x * threadIdx.y + threadIdx.x")
+
+
+def _each_stores_its_own(found: Finding, seen: Seen) -> bool:
+    """Whether each store (`=`) to the array is to the element with the thread's number, as far as the source shows."""
+    stores = [one for one in seen.source.parts(1, END, "stored") if one.name == found.array and one.texts[0] == "="]
+    lines = [one.line for one in stores]
+    for line in lines:
+        accesses = [one.texts for one in seen.source.elements(line) if one.name == found.array]
+        written = accesses[:1] if lines.count(line) == 1 else accesses  # in the order of the text: the target is first
+        if not written or not all(len(one) == 1 and _is_own_number(one[0], line, seen) for one in written):
+            return False
+    return bool(lines)
+
+
+def _is_own_number(index: str, line: int, seen: Seen) -> bool:
+    local = seen.source.local(index, line)
+    return plain(local.texts[1] if local else index) in _OWN_NUMBERS and not seen.source.is_changed(index)
 
 
 @rule("uninitialised_read", example=race("", access("read", 5, 4), kind="uninitialised_read", space="global"),
@@ -53,9 +78,24 @@ def adds_to_what_is_there(found: Finding, seen: Seen) -> str:
     stored = [one.texts[0] for one in seen.source.parts(line, line, "stored") if one.name == name]
     if found.space != "global" or not stored or "=" in stored:
         return ""
+    if loop := _adds_up_in(found, seen):
+        return (
+            f"in the loop in line {loop.line} each thread adds up in `{name}` itself, which starts with garbage values:"
+            " add up in a variable that starts at 0, and store it once, after the loop"
+        )
     return (
         f"is `=` meant for the `{stored[0]}`? Else a `// zero {found.array}` line sets the array to 0 before the launch"
     )
+
+
+def _adds_up_in(found: Finding, seen: Seen) -> Part | None:
+    """The loop in which a thread changes the same element in each iteration, if that is clear; else None."""
+    line = found.line or 0
+    loop, index = seen.source.loop(line), one_index(of_the_access(found, seen.source))
+    if loop is None or not index or not seen.source.is_clear(loop.line, loop.last):
+        return None
+    changed = {one.name for one in seen.source.parts(loop.line, loop.last, "local", "assigned")}
+    return None if changed & made_of(index, seen.source, line) else loop
 
 
 def _is_atomic(found: Finding) -> bool:
