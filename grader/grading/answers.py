@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
+from grader.compile.lexical import without_comments
 from grader.exercise import Answer, Bound, BugLine, Expect, Forecast, Size
 from grader.findings.record import Finding
 from grader.frozen import dataclass
@@ -51,11 +52,12 @@ LIMITS: Mapping[str, tuple[str, float]] = {
 
 @dataclass(frozen=True)
 class Texts:
-    """The student's file and the stub as handed out; ``file`` is the name of the first."""
+    """The student's file and the stub as handed out; ``file`` is the name of the first; ``passes``: its kernel does."""
 
     text: str
     stub: str
     file: str
+    passes: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def _judged(answer: Answer, texts: Texts, counted: Counted) -> Judged:
         found = Finding("answer", "several", file=texts.file, line=given[1].line, facts=about | {"count": len(given)})
         return Judged(finding=found)
     if isinstance(answer, BugLine):
-        cause, facts = _line_fault(answer, given[0].text, texts.stub)
+        cause, facts = _line_fault(answer, given[0].text, texts)
     elif isinstance(answer, Bound):
         cause, facts = _word_fault(given[0].text, counted)
     else:
@@ -136,14 +138,15 @@ Fault = tuple[str, dict[str, object]]
 """The cause of a finding, "" if there is none, and its facts."""
 
 
-def _line_fault(answer: BugLine, text: str, stub: str) -> Fault:
-    match, length = _LINE.fullmatch(text), len(stub.splitlines())
+def _line_fault(answer: BugLine, text: str, texts: Texts) -> Fault:
+    match, length = _LINE.fullmatch(text), len(texts.stub.splitlines())
     if not match:
         return "unreadable", {}
     named = int(match[1])
     if not 1 <= named <= length:
         return "outside", {"named": named, "length": length}
-    return ("", {}) if named in bug_lines(answer, stub) else ("elsewhere", {"named": named})
+    right = named in bug_lines(answer, texts.stub) or (texts.passes and named in mended_lines(texts.text, texts.stub))
+    return ("", {}) if right else ("elsewhere", {"named": named})
 
 
 def _word_fault(text: str, counted: Counted) -> Fault:
@@ -180,6 +183,41 @@ def found_note(every: Sequence[Judged], file: str) -> Finding | None:
     """The note for a kernel that still fails, beside a right line; None if the line is not right."""
     right = [one.result for one in every if one.right and one.result is not None and one.result.key == "bug"]
     return Finding("bug_found", file=file, line=right[0].line) if right else None
+
+
+# ----------------------------------------------------------------------------------------------------- the mend's lines
+
+_ALWAYS_CODE = re.compile(r"//[ \t]*(launch|passes|scratch|zero|constant)\b")
+
+
+def mended_lines(text: str, stub: str) -> range:
+    """The lines of the stub that a file changes, if its only difference is one line of code; else none.
+
+    Of a new line these are the lines beside its place. A definition for the preprocessor changes other lines, too.
+    """
+    own, given = (_code_lines(one) for one in (text, stub))
+    first = next(
+        (at for at, (a, b) in enumerate(zip(own, given, strict=False)) if a[1] != b[1]), min(len(own), len(given))
+    )
+    rest_of_own, rest = own[first:], given[first:]
+    while rest_of_own and rest and rest_of_own[-1][1] == rest[-1][1]:
+        rest_of_own, rest = rest_of_own[:-1], rest[:-1]
+    if max(len(rest_of_own), len(rest)) != 1 or any(line.startswith("#") for _, line in (*rest_of_own, *rest)):
+        return range(0)
+    if rest:
+        return range(rest[0][0], rest[0][0] + 1)
+    above = given[first - 1][0] if first else 1
+    return range(above, (given[first][0] if first < len(given) else len(stub.splitlines())) + 1)
+
+
+def _code_lines(text: str) -> list[tuple[int, str]]:
+    """The lines of code with their numbers, without comments and blanks; lines for the grader are code."""
+    code = without_comments(text).splitlines()
+    lines = (
+        (number, line if _ALWAYS_CODE.match(line.strip()) else code[number - 1])
+        for number, line in enumerate(text.splitlines(), 1)
+    )
+    return [(number, "".join(line.split())) for number, line in lines if line.strip()]
 
 
 # --------------------------------------------------------------------------------------------- the exercise's own lines

@@ -221,7 +221,9 @@ def answers_of(request: Request, reports: Sequence[BackendReport]) -> tuple[answ
     asked = [one for one in exercise.answers if isinstance(one, BugLine) or (counted.given and counted.changed)]
     if not asked or stub is None:
         return ()
-    texts = answers.Texts(request.submission.texts.shown(path), _NOTHING_READ.shown(stub), path.name)
+    failed = (_first_failure("compiles", reports), _first_failure("runs", reports))
+    passes = not any(failed) and correct(reports).status == "passed"
+    texts = answers.Texts(request.submission.texts.shown(path), _NOTHING_READ.shown(stub), path.name, passes)
     return answers.judged(asked, texts, counted)
 
 

@@ -12,7 +12,18 @@ from grader.compile.toolchain import find_toolchain
 from grader.counters import KERNEL_COUNTERS
 from grader.dev.wrong import wrong_answer
 from grader.exercise import Answer, Bound, BugLine, Forecast
-from grader.grading.answers import LIMITS, MOST_SHOWN, Counted, Judged, Texts, bug_lines, faults, found_note, judged
+from grader.grading.answers import (
+    LIMITS,
+    MOST_SHOWN,
+    Counted,
+    Judged,
+    Texts,
+    bug_lines,
+    faults,
+    found_note,
+    judged,
+    mended_lines,
+)
 from grader.render.evidence import answer_rows
 from grader.verdict import LaunchRecord, Verdict
 
@@ -59,6 +70,37 @@ def cause_of(text: str) -> str:
 )
 def test_an_answer_is_right_or_has_a_cause(text: str, cause: str) -> None:
     assert cause_of(text) == cause
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("  load();", "  load(lane);  // mended", [4]),
+        ("  load();", "", [4]),
+        ("  load();", "  // of all lanes\n\n  load();\n  wait();", [4, 5]),
+        ("  load();", "  wait();\n  load();", [3, 4]),
+        ("  load();", "  wait();\n  load(lane);", []),
+        ("  load();", "  wait();\n  load();\n  wait();", []),
+        ("store", "save", []),
+        ("  load();", "#define store save\n  load();", []),
+        ("  load();", "  load();  // no other code", []),
+    ],
+)
+def test_a_mend_of_one_line_is_in_that_line_if_the_kernel_passes(old: str, new: str, lines: list[int]) -> None:
+    text = STUB.replace(old, new)
+    assert [*mended_lines(text, STUB)] == lines
+    elsewhere = BugLine(lines=("void k",))
+    for named in (3, 4, 5):
+        for passes in (False, True):
+            given = Texts(text.replace("?", f"{named};"), STUB, "k.cu", passes)
+            (one,) = judged((elsewhere,), given, NOTHING)
+            assert one.right is (passes and named in lines)
+
+
+def test_a_changed_launch_line_is_a_changed_line() -> None:
+    stub = f"// launch k(): grid=1 block=64\n{STUB}"
+    assert [*mended_lines(stub.replace("64", "128"), stub)] == [1]
+    assert [*mended_lines(stub.replace("64", "128").replace("load()", "load(1)"), stub)] == []
 
 
 def test_a_placeholder_beside_an_answer_does_not_count() -> None:
