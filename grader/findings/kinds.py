@@ -136,6 +136,14 @@ _ROWS = (
         "bug_found", "`// bug: LINE` is right, and the kernel still fails",
         "wrong", "race", "out_of_bounds", "crash", "timeout",
     ),
+    _note(
+        "barrier_in_branch", "a barrier in a branch that some warps skip: it works, and CUDA C does not promise it",
+        "pass", "slow", "technique",
+    ),
+    _note(
+        "active_mask", "`__activemask()` as the mask of a shuffle or a vote: it works, and CUDA C does not promise it",
+        "pass", "slow", "technique",
+    ),
     Kind("parameter_type", "a kernel declares `double*` for an array of floats", severity="note"),
     Kind("passes", "a pass has another number of blocks than its `by` leaves elements", severity="note"),
 )  # fmt: skip

@@ -220,7 +220,7 @@ def _judged(request: Request, compiled: CompiledSubmission, reports: Sequence[Ba
     word, stages = judge.settle(found)
     if word == "error":
         stages = judge.cut_short(request, "runs", word, next(stage.detail for stage in found if stage.word == "error"))
-    diagnostics = [*judge.ordered(found, reports, word), *judge.beside_a_failure(request, reports, word)]
+    diagnostics = [*judge.ordered(found, reports, word), *judge.beside(request, reports, word)]
     shown = judge.with_source(diagnostics, compiled.program, request.submission.host_file, request.submission.texts)
     speeds = [report.speed for report in reports if report.speed is not None]
     outcomes = [outcome for report in reports for outcome in report.outcomes]

@@ -17,7 +17,7 @@ from grader.errors import GraderFault, SubmissionError, Unsupported, WarpgradeEr
 from grader.exercise import BugLine
 from grader.findings.kinds import kind_of, word_of_kind
 from grader.findings.record import Finding
-from grader.grading import answers, technique
+from grader.grading import answers, habits, technique
 from grader.grading.hints import in_words
 from grader.grading.hints.rules import Seen
 from grader.grading.records import BackendReport, CaseOutcome, Request, SourceTexts, StageOutcome
@@ -387,10 +387,14 @@ def printed(outcomes: Sequence[CaseOutcome], failing: CaseResult | None) -> tupl
     return (printing[0].printed, printing[0].result) if printing else ("", None)
 
 
-def beside_a_failure(request: Request, reports: Sequence[BackendReport], word: str) -> tuple[Diagnostic, ...]:
-    """The note that the bug's line is right, for a kernel that fails."""
-    note = answers.found_note(answers_of(request, reports), request.submission.path.name)
-    return (in_words(note, Seen()),) if note and word in (kind_of(note.kind).beside or ()) else ()
+def beside(request: Request, reports: Sequence[BackendReport], word: str) -> tuple[Diagnostic, ...]:
+    """The notes on the file: the bug's line is right, but the kernel fails; the kernel works, but without a promise."""
+    path = request.submission.path
+    note = answers.found_note(answers_of(request, reports), path.name)
+    kinds = [kind for kind in ("barrier_in_branch", "active_mask") if word in (kind_of(kind).beside or ())]
+    text, launches = request.submission.texts.shown(path), counted_launches(reports)
+    found = [*([note] if note else ()), *(habits.notes(text, path.name, launches) if kinds else ())]
+    return tuple(in_words(one, Seen()) for one in found if word in (kind_of(one.kind).beside or ()))
 
 
 def ordered(found: Sequence[StageOutcome], reports: Sequence[BackendReport], word: str) -> list[Diagnostic]:

@@ -188,3 +188,14 @@ the answer after `// predict:` is not a number
 with CHANGED defined, the count of wavefronts per tiles is not 8
 `// bug:` names the right line, but the kernel still fails: what stands there now does not fix it\
 """)
+
+
+def test_what_works_without_a_promise_is_told_with_the_rule() -> None:
+    in_branch = Finding("barrier_in_branch", line=4, facts={"condition": "t < 32"})
+    mask = Finding("active_mask", line=5, facts={"call": "__shfl_down_sync"})
+    assert _block(f"{sentence(in_branch)}\n{sentence(mask)}") == snapshot("""\
+    the __syncthreads() in line 4 is inside `if (t < 32)`, and warps end without it. This works, because ended
+    warps do not count, but CUDA C asks for all threads of the block; lanes of one warp have __syncwarp() the
+    mask of __shfl_down_sync in line 5 comes from __activemask(): the lanes that happen to be together there.
+    Nothing promises that these are all that should take part: name them by a rule of your own\
+""")

@@ -808,6 +808,17 @@ faults.variables_as_they_were
       do that; atomicInc(&count, gridDim.x - 1) counts back to 0), or keep it in an array that a `// zero` line
       clears
 
+faults.barrier_for_all_or_of_a_warp
+    the __syncthreads() in line 4 is inside `if (t < 32)`, and warps end without it. This works, because ended
+    warps do not count, but CUDA C asks for all threads of the block; lanes of one warp have __syncwarp()
+    → put it outside the branch, for all threads; between the lanes of one warp use __syncwarp()
+
+faults.mask_by_the_program
+    the mask of __shfl_xor_sync in line 4 comes from __activemask(): the lanes that happen to be together there.
+    Nothing promises that these are all that should take part: name them by a rule of your own
+    → name the lanes by a rule of your own: 0xffffffff where the whole warp comes, or what a __ballot_sync()
+      before the branch returns
+
 faults.own_lane_in_the_mask
     thread 5 of block 0 executes bar.warp.sync at k.cu:4 with a mask that does not include its own lane
     → bit l of the mask stands for lane l, and each thread that executes the line needs its bit: where the whole

@@ -9,6 +9,11 @@ from grader.findings.record import Finding
 from grader.text import listed
 
 PLAIN = {
+    "active_mask": "the mask of {facts[call]} in line {found.line} comes from __activemask(): the lanes that happen to "
+    "be together there. Nothing promises that these are all that should take part: name them by a rule of your own",
+    "barrier_in_branch": "the __syncthreads() in line {found.line} is inside `if ({facts[condition]})`, and warps end "
+    "without it. This works, because ended warps do not count, but CUDA C asks for all threads of the block; lanes of "
+    "one warp have __syncwarp()",
     "bug_found": "`// bug:` names the right line, but the kernel still fails: what stands there now does not fix it",
     "parameter_type": "{found.kernel} declares {facts[declared]}, but {facts[holds]}: probably this is the cause",
 }

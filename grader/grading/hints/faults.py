@@ -228,6 +228,13 @@ table(
     ("variables_as_they_were", "second_launch", "", finding("second_launch"),
      "give each `__device__` variable its first value back before the kernel ends (the block that comes last can do "
      "that; atomicInc(&count, gridDim.x - 1) counts back to 0), or keep it in an array that a `// zero` line clears"),
+    ("barrier_for_all_or_of_a_warp", "barrier_in_branch", "",
+     finding("barrier_in_branch", facts={"condition": "t < 32"}),
+     "put it outside the branch, for all threads; between the lanes of one warp use __syncwarp()"),
+    ("mask_by_the_program", "active_mask", "",
+     finding("active_mask", facts={"call": "__shfl_xor_sync"}),
+     "name the lanes by a rule of your own: 0xffffffff where the whole warp comes, or what a __ballot_sync() before "
+     "the branch returns"),
     ("own_lane_in_the_mask", "bad_mask", "", finding("bad_mask", facts={"instruction": "bar.warp.sync"}),
      "bit l of the mask stands for lane l, and each thread that executes the line needs its bit: where the whole warp "
      "does, the mask is 0xffffffff"),
