@@ -45,6 +45,7 @@ LIMITS: Mapping[str, tuple[str, float]] = {
     "instructions": ("instructions", 4 * SM_COUNT),
     "special": ("special_function_instructions", SM_COUNT / 2),  # 16 lanes of an SM
     "double": ("f64_instructions", SM_COUNT),  # 32 lanes
+    "shuffles": ("shuffles", SM_COUNT),  # 32 lanes
 }
 """What can limit a kernel: a counter, and how many the simulated A100 serves in a clock (CUDA C++ Programming Guide,
 "Arithmetic Instructions", compute capability 8.0)."""

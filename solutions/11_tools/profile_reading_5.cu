@@ -1,6 +1,6 @@
 // profile_reading_5: how many of the 256 floats of a row lie above each of eight levels. A warp has one row.
 //
-// bound: instructions
+// bound: shuffles
 // predict: 40
 
 constexpr int LENGTH = 256;

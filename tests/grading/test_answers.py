@@ -12,6 +12,7 @@ from grader.compile.toolchain import find_toolchain
 from grader.counters import KERNEL_COUNTERS
 from grader.dev.wrong import wrong_answer
 from grader.exercise import Answer, Bound, BugLine, Forecast
+from grader.findings.sentences import sentence
 from grader.grading.answers import (
     LIMITS,
     MOST_SHOWN,
@@ -173,6 +174,30 @@ def test_the_record_of_a_right_prediction_has_the_count() -> None:
     assert (near.result.counted, wrong.result.counted) == (100, None)
     [(_, shown)] = answer_rows(Verdict("k", "sim", "pass", 1, 1, 1, (), answers=(near.result,)))
     assert shown == "101 (line 1): right, 100 was counted"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "given"),
+    [
+        ("// bug: 31   YOUR CODE: the line of this file", BUG, "31"),
+        ("// bug: four lines", BUG, "four lines"),
+        ("// bound: memory   YOUR CODE: what limits", Bound(), "memory"),
+        ("// predict: sectors = 100   YOUR CODE", Forecast("sectors", per="n"), "100"),
+    ],
+)
+def test_the_record_has_the_number_or_the_word_alone(text: str, answer: Answer, given: str) -> None:
+    (one,) = of(f"{text}\n#ifdef CHANGED\n#endif\n\nint x;", answer, ASKED, COUNTED)
+    assert one.result is not None
+    assert one.result.given == given
+
+
+def test_a_count_that_is_not_predicted_is_told_with_what_it_is_divided_by() -> None:
+    (one,) = of("// predict: 103\n#ifdef CHANGED\n#endif\nint x;", Forecast("sectors", per="n"), ASKED, COUNTED)
+    assert one.finding is not None
+    assert "the count of sectors per n is not 103" in sentence(one.finding)
+    (one,) = of("// predict: 103\n#ifdef CHANGED\n#endif\nint x;", Forecast("sectors"), ASKED, COUNTED)
+    assert one.finding is not None
+    assert "the count of sectors is not 103" in sentence(one.finding)
 
 
 def test_an_answer_about_counters_is_about_the_kernel_that_was_handed_out() -> None:

@@ -958,6 +958,11 @@ outputs.one_request_at_a_time
     with CHANGED defined, the count of sectors_per_request is not 8
     → take one request of one warp in the changed code, and write down the addresses of its lanes
 
+outputs.instructions_of_one_warp
+    with CHANGED defined, shuffles was counted, and is not 8
+    → take one warp through the changed code: which statements does this counter count, and how often does the
+      warp execute each?
+
 outputs.numbers_of_the_stub
     the kernel is right, but `// bug: 99` names no line of the stub, which has 1 to 61
     → count in the stub as you got it, not in your file, which has other lines by now: in another folder, `grade

@@ -1,6 +1,6 @@
 // profile_reading_1: the heights of particles, the first field of each record of four floats, scaled.
 //
-// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special or double
+// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special, double or shuffles
 // predict: ?   YOUR CODE: the counter that the statement names, when CHANGED is defined
 
 // launch heights(p, out, n): grid=cdiv(n, 256) block=256

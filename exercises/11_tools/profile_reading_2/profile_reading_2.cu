@@ -1,6 +1,6 @@
 // profile_reading_2: the sum of each row of 32 floats. A warp loads 32 rows into a tile; then each lane adds up a row.
 //
-// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special or double
+// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special, double or shuffles
 // predict: ?   YOUR CODE: the counter that the statement names, when CHANGED is defined
 
 // launch row_sums(x, sums): grid=tiles block=32

@@ -1,6 +1,6 @@
 // profile_reading_3: the temperature of bodies that cool down to that of the room, in 48 steps.
 //
-// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special or double
+// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special, double or shuffles
 // predict: ?   YOUR CODE: the counter that the statement names, when CHANGED is defined
 
 // launch cool(start, out, n): grid=cdiv(n, 256) block=256

@@ -1,6 +1,6 @@
 // profile_reading_4: the potential of screened charges at points of a plane; a charge's share falls with its distance.
 //
-// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special or double
+// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special, double or shuffles
 // predict: ?   YOUR CODE: the counter that the statement names, when CHANGED is defined
 
 // launch potential(points, charges, out, n, m, length): grid=cdiv(n, 256) block=256

@@ -1,6 +1,6 @@
 // profile_reading_5: how many of the 256 floats of a row lie above each of eight levels. A warp has one row.
 //
-// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special or double
+// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special, double or shuffles
 // predict: ?   YOUR CODE: the counter that the statement names, when CHANGED is defined
 
 constexpr int LENGTH = 256;

@@ -1,6 +1,6 @@
 // profile_reading_6: the squares of matrices of 64 x 64 floats, A times A. A block has one matrix, in shared memory.
 //
-// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special or double
+// bound: ?   YOUR CODE: what limits the kernel: memory, shared, instructions, special, double or shuffles
 // predict: ?   YOUR CODE: the counter that the statement names, when CHANGED is defined
 
 // launch squares(a, out): grid=matrices block=256

@@ -336,6 +336,9 @@ table(
 )  # fmt: skip
 
 
+_OF_MEMORY = re.compile("sector|wavefront|request|bytes")
+"""Counters that depend on the addresses of a warp's lanes."""
+
 _HERE = "the line of the stub as you got it where the wrong thing is done, or beside which the missing one should stand"
 
 table(
@@ -355,7 +358,12 @@ table(
     ("a_number", "answer", "no_number", finding("answer", "no_number"), "write a number such as `// predict: 12.5`"),
     ("one_request_at_a_time", "answer", "other_count",
      finding("answer", "other_count", facts={"counter": "sectors_per_request", "predicted": "8"}),
-     "take one request of one warp in the changed code, and write down the addresses of its lanes"),
+     "take one request of one warp in the changed code, and write down the addresses of its lanes",
+     lambda found: _OF_MEMORY.search(found.facts["counter"])),
+    ("instructions_of_one_warp", "answer", "other_count",
+     finding("answer", "other_count", facts={"counter": "shuffles", "predicted": "8"}),
+     "take one warp through the changed code: which statements does this counter count, and how often does the warp "
+     "execute each?"),
     ("numbers_of_the_stub", "answer", "outside", finding("answer", "outside", facts={"named": 99, "length": 61}),
      "count in the stub as you got it, not in your file, which has other lines by now: in another folder, `grade "
      "start` copies the stub again"),
