@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from grader.catalog.courses import CourseExercise, built_in_course
+from grader.dev.markdown import cuts
 from grader.dev.report import Problem
 from grader.errors import UsageError
 from grader.expressions import ExpressionError
@@ -76,6 +77,7 @@ def generator_problems(generator: Generator) -> Iterator[str]:
         yield f"asks the same and has different answers: it does not mention {listed(sorted(unmentioned))}"
     yield from dict.fromkeys(message for question in drawn for message in _answer_problems(question))
     yield from dict.fromkeys(message for question in drawn for message in _wording_problems(question))
+    yield from (f"says: {message}" for text in (drawn[0].text, drawn[0].because) for _, message in cuts(text))
 
 
 def _wording_problems(question: NumericQuestion) -> Iterator[str]:

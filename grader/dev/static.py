@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.catalog.courses import CourseExercise, built_in_course
+from grader.dev.markdown import cuts
 from grader.dev.report import Problem
 from grader.dev.statement import form_of, has_form
 from grader.errors import UsageError, WarpgradeError
@@ -216,6 +217,7 @@ def text_problems(entry: CourseExercise) -> Iterator[Problem]:
         text = _read(path)
         messages = check(entry, text) if text.strip() else ("it is missing, or empty",)
         yield from (Problem(path.name, message) for message in messages)
+        yield from (Problem(path.name, f"line {line}: {message}") for line, message in cuts(text))
 
 
 def form_problems(entry: CourseExercise) -> tuple[list[Problem], list[Problem], str]:
