@@ -47,6 +47,8 @@ class Part:
     comparison is true in the ``then`` of the enclosing ``if``, after the enclosing ``guard`` or in the enclosing
                ``for``: ``name`` is the operator, ``texts`` are the sides
     guard      ``if (a || b) return;``, also with ``continue`` and ``break``; ``texts`` is the condition
+    beyond     a statement that looks as if it were in an ``if`` without braces: it follows the only statement there,
+               beside it or indented like it; ``texts`` are the condition, and the line of the ``if``
     empty      a ``for`` or ``while`` (``name``) whose body is a lone ``;``, above a line indented like a body
     local      declares the variable ``name``; ``texts`` are its type and its initial value ("" without one)
     array      declares the array ``name``; ``texts`` are its type and its qualifiers, such as ``__shared__``
@@ -126,6 +128,7 @@ class _Reader:
             return
         if kind in ("if_statement", "conditional_expression"):
             self._guard(node, inside)
+            self._beyond(node, inside)
             yield from self._branches(node, inside, "condition", "consequence", "alternative")
             return
         if kind == "binary_expression" and self._field(node, "operator") == "&&":
@@ -203,6 +206,20 @@ class _Reader:
             return
         if below.start_point.row > node.end_point.row and below.start_point.column > node.start_point.column:
             self._add("empty", node, inside, node.children[0].type)
+
+    def _beyond(self, node: Node, inside: int) -> None:
+        body, below = node.child_by_field_name("consequence"), node.next_named_sibling
+        if body is None or below is None or node.type != "if_statement" or body.type == "compound_statement":
+            return
+        if (
+            node.child_by_field_name("alternative")
+            or body.start_point.row == node.end_point.row == node.start_point.row
+        ):
+            return
+        beside = below.start_point.row == body.end_point.row
+        like_it = below.start_point.column == body.start_point.column > node.start_point.column
+        if beside or (like_it and body.start_point.row > node.start_point.row):
+            self._add("beyond", below, inside, texts=(self._condition(node), str(node.start_point.row + 1)))
 
     def _guard(self, node: Node, inside: int) -> None:
         """Add an `if` whose only statement leaves, with the comparisons that are true after it."""

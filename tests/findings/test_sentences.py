@@ -81,8 +81,8 @@ near:
     0.001 of the value): a term is missing or counted twice, or the precision is too low
 from_some_element_on:
     y[64] at rows=4, cols=25: got 3.0, expected 8.0; 36 of 100 elements are wrong; everything before it is
-    right, and everything from it on is wrong: 64 is a multiple of 32, so look at what the next block or warp
-    does\
+    right, and everything from it on is wrong: 64 is a multiple of 32, which is probably where the next block,
+    warp or tile begins, so look at what that does\
 """)
 
 

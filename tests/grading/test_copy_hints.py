@@ -52,6 +52,19 @@ def test_no_wait_before_the_access_or_one_for_everything_says_nothing(source: st
     assert told(source, source.split("\n").index("read;") + 1)[1] in GENERAL
 
 
+@pytest.mark.parametrize(
+    ("calls", "speaks"),
+    [
+        ("__pipeline_commit();\n__pipeline_wait_prior(1);\nwork();", True),
+        ("work();\n__pipeline_commit();\n__pipeline_wait_prior(1);", False),
+        ("work();\n__pipeline_wait_prior(1);\nwork();", False),  # of which call it is, is not known
+    ],
+)
+def test_an_access_in_a_function_is_where_it_is_called(calls: str, speaks: bool) -> None:
+    source = f"__device__ void work() {{\nread;\n}}\n__global__ void k() {{\n{calls}\n}}"
+    assert (told(source, 2)[1] == WEAK) is speaks
+
+
 def test_a_source_that_changes_is_another_matter() -> None:
     assert told("__pipeline_commit(); __pipeline_wait_prior(1);\ny[0] = 1;", 2, space="global")[1] in GENERAL
 

@@ -57,6 +57,11 @@ slips.loop_of_a_lone_semicolon
     → the `;` at the end of line 4 is the whole body of the `for`: what stands below runs once, after it. Take
       the `;` out
 
+slips.statement_that_is_not_in_the_if
+    thread 5 of block 0 writes src[63] (array x), but src has 63 elements (0 to 62), at k.cu:5
+    → the `if (t < 63)` in line 4 has no braces, so only its first statement is in it, and line 5 stores or
+      loads always: put both statements into { }
+
 slips.assignment_for_a_comparison
     y[0] at n=9: it was never written; expected 5.0; it is probably thread 5 of block 0 that should write it
     → the condition `t = 0` in line 4 changes t: to compare, write `==`
@@ -149,6 +154,11 @@ bounds.one_element_for_all_blocks
     thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
     → the launch in line 1 starts 8 blocks, but x has 1 element: let the blocks store their results in scratch,
       or in turn
+
+bounds.bytes_added_to_a_pointer
+    thread 5 of block 0 writes shared part[64], but part has 64 elements (0 to 63), at k.cu:4
+    → `high` begins at `part + 8 * sizeof(float)`, line 3: a pointer counts elements, not bytes, so leave out
+      the sizeof
 
 bounds.too_little_for_the_block
     thread 5 of block 0 writes shared x[16], bytes 64 to 67, but the launch line's shared= gives 64 bytes, at
@@ -376,6 +386,11 @@ unwritten.return_before_ones_own_store
     → threads that return in line 4 never write their elements: let every thread of the block store something, 0
       for a sum, and return only after the last barrier
 
+unwritten.call_by_some_threads
+    thread 5 of block 0 reads shared part[3] at k.cu:4 before it was written
+    → line 7 calls sum only where `threadIdx.x < 8`, and it waits at a barrier for what each thread brings: let
+      all threads of the block make the call, with a value that changes nothing if they have none
+
 unwritten.element_beyond_the_threads
     thread 5 of block 0 reads shared part[64] at k.cu:6 before it was written
     → the launch in line 1 starts blocks of 64 threads, and this is element 64: which thread should write it?
@@ -539,8 +554,8 @@ races.writes_of_blocks
 
 races.same_index_twice
     race on shared part[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
-    → two threads come to the same index: give each an element of its own, let only one of them store there, or
-      look at the condition: is it about the element that this line stores?
+    → two threads come to the same index: give each an element of its own, or let only one of them store there,
+      or look at the condition: is it about the element that this line stores?
 
 races.one_line_in_shared
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:4, no barrier between
@@ -665,8 +680,8 @@ faults.offset_before_the_cast
     → the address must be a multiple of 16 bytes: look at the offset before the cast to a wider type
 
 faults.same_call_for_all
-    barrier divergence: threads of one block wait at different barriers, thread 0 at k.cu:2 and thread 5 at
-    k.cu:2, so the kernel never ends
+    barrier divergence: thread 0 and thread 5 of one block come to the barrier at k.cu:4 in different branches
+    or iterations, so the kernel never ends
     → sum waits at a barrier, and line 7 calls it: every thread must make each call, outside of any if, and of a
       loop that some leave early
 

@@ -261,6 +261,79 @@ def test_steps_of_a_warp_through_a_volatile_pointer_are_told_of_lanes(steps: str
     assert "__syncwarp()" in one.hint
 
 
+def test_a_barrier_of_a_warp_for_one_iteration_does_not_order_the_next() -> None:
+    one = first("float sum = src[t];\nif (t < 32) {\n    for (int s = 16; s > 0; s /= 2) {\n        part[t] = sum;\n"
+                "        __syncwarp();\n        sum += part[t ^ s];\n    }\n}\nsrc[t] = sum;")  # fmt: skip
+    assert (one.kind, one.rule) == ("race", "races.steps_of_one_warp")
+    assert ("line 7" in one.hint, "line 5" in one.hint, "next iteration" in one.hint) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("store", "says"),
+    [
+        ("src[t / 2] = t;", "work out the index for both threads"),
+        ("if (t < 60) src[t / 2] = t;", "look at the condition"),
+    ],
+)
+def test_a_condition_is_asked_about_where_there_is_one(store: str, says: str) -> None:
+    one = first(store)
+    assert (one.kind, one.rule) == ("race", "races.same_index_twice")
+    assert one.hint.endswith(says) or f"{says}:" in one.hint
+
+
+def test_threads_of_rows_are_told_how_rows_are_counted() -> None:
+    plan = LaunchPlan((Launch("k", ("x",), (1, 1, 1), (8, 2, 1), shared_bytes=256),))
+    one = first("int i = threadIdx.y * 4 + t;\nif (i < 64) src[i] = t + 100 * threadIdx.y;", plan)
+    assert (one.kind, one.rule) == ("race", "races.same_index_twice")
+    assert "y by the length of a row" in one.hint
+
+
+@pytest.mark.parametrize(
+    ("begins", "rule"),
+    [
+        ("part + 32 * sizeof(float)", "bytes_added_to_a_pointer"),
+        ("part + sizeof(part[0]) * 32", "bytes_added_to_a_pointer"),
+        ("part + 128", "pointer_into_the_array"),
+        ("(float*)((char*)part + 128 * sizeof(float))", "pointer_into_the_array"),
+    ],
+)
+def test_bytes_that_are_added_to_a_pointer_are_named(begins: str, rule: str) -> None:
+    plan = LaunchPlan((Launch("k", ("x",), (1, 1, 1), (32, 1, 1), shared_bytes=256),))
+    one = first(f"float* high = {begins};\nhigh[t] = 1;", plan)
+    assert (one.kind, one.rule) == ("out_of_bounds", f"bounds.{rule}")
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        ("if (t < 9)\n    part[t] = 1; src[t + 9] = 1;", "statement_that_is_not_in_the_if"),
+        ("if (t < 9)\n    part[t] = 1;\n    src[t + 9] = 1;", "statement_that_is_not_in_the_if"),
+        ("if (t < 9) part[t] = 1; src[t + 9] = 1;", "length_of_the_array"),
+        ("if (t < 9)\n    part[t] = 1;\nsrc[t + 9] = 1;", "length_of_the_array"),
+        ("if (t < 9) {\n    part[t] = 1;\n} src[t + 9] = 1;", "length_of_the_array"),
+        ("if (t < 9)\n    part[t] = 1;\nelse\n    part[t] = 2;\n    src[t + 9] = 1;", "length_of_the_array"),
+    ],
+)
+def test_a_statement_that_only_looks_as_if_it_were_in_the_if_is_named(body: str, rule: str) -> None:
+    one = first(body)
+    assert (one.kind, one.rule.partition(".")[2]) == ("out_of_bounds", rule)
+
+
+@pytest.mark.parametrize(
+    ("condition", "speaks"), [("threadIdx.x < 40", True), ("int(threadIdx.x) < n", True), ("n > 0", False)]
+)
+def test_a_function_with_a_barrier_is_for_all_threads(condition: str, speaks: bool) -> None:
+    source = (
+        "__device__ float sum(float v, float* part) {\n    part[threadIdx.x] = v;\n    __syncthreads();\n"
+        "    return part[threadIdx.x ^ 63];\n}\n"
+        'extern "C" __global__ void k(float* src) {\n    extern __shared__ float part[];\n    int n = 40;\n'
+        f"    if ({condition})\n        src[threadIdx.x] = sum(1, part);\n}}\n"
+    )
+    found = Finding("uninitialised_read", line=4, space="shared", array="part", kernel="k", index=9)
+    rule = hint(found, Seen(SourceView(source), PLAN))[1]
+    assert (rule == "unwritten.call_by_some_threads") is speaks
+
+
 @pytest.mark.parametrize(
     ("step", "rule"),
     [

@@ -106,8 +106,13 @@ def barrier_divergence(w: Words) -> str:
         )
     if w.found.cause == "left":
         return (
-            f"barrier divergence: the barrier at {w.here} is in a branch; {w.thread(second.thread)} waits there, "
-            f"{w.thread(first.thread)} of the same warp never reaches it, so the kernel never ends"
+            f"barrier divergence: only a part of a warp comes to the barrier at {w.here}; {w.thread(second.thread)} "
+            f"waits there, {w.thread(first.thread)} of the same warp never reaches it, so the kernel never ends"
+        )
+    if first.line == second.line:
+        return (
+            f"barrier divergence: {w.thread(first.thread)} and {w.thread(second.thread)} of one block come to the "
+            f"barrier at {w.here} in different branches or iterations, so the kernel never ends"
         )
     return (
         f"barrier divergence: threads of one block wait at different barriers, {w.thread(first.thread)} at "

@@ -178,7 +178,8 @@ def _from(found: Finding) -> str:
     width = found.facts["multiple_of"]
     why = "why there?"
     if width:
-        why = f"{found.index} is a multiple of {width}, so look at what the next block or warp does"
+        of = f"{found.index} is" if found.index == width else f"{found.index} is a multiple of {width}, which is"
+        why = f"{of} probably where the next block, warp or tile begins, so look at what that does"
     return f"everything before it is right, and everything from it on is wrong: {why}"
 
 

@@ -135,6 +135,22 @@ def _starts(found: Finding, seen: Seen, blocks: int) -> str:
     return f"the launch in line {launches_with(found, seen)[0].line} starts {blocks} block{'s' * (blocks != 1)}"
 
 
+_IN_BYTES = SourceView("__global__ void k(float* src) {\n\nfloat* high = part + 8 * sizeof(float);\nhigh[t] = 1;\n}")
+
+
+@rule("out_of_bounds", example=stray("beyond_end", 64, 64, space="shared", array="part"), seen=Seen(_IN_BYTES))
+def bytes_added_to_a_pointer(found: Finding, seen: Seen) -> str:
+    """A pointer into the array begins a number of bytes further, and counts elements."""
+    names = {*found.names, found.array}
+    for local in seen.source.parts(1, END, "local"):
+        wide = local.texts[0].endswith("*") and not re.search(r"\b(?:char|void|u?int8_t|byte)\b", local.texts[0])
+        begins = re.fullmatch(r"(\w+) *\+.*\bsizeof\b.*", local.texts[1])
+        if wide and begins and begins[1] in names and not re.search(r"/ *sizeof", local.texts[1]):
+            at = f"`{local.name}` begins at `{local.texts[1]}`, line {local.line}"
+            return f"{at}: a pointer counts elements, not bytes, so leave out the sizeof"
+    return ""
+
+
 @rule("out_of_bounds", cause="beyond_launch_line",
       example=stray("beyond_launch_line", 16, 16, space="shared", facts={"dynamic": True}))  # fmt: skip
 def too_little_for_the_block(found: Finding, seen: Seen) -> str:
@@ -167,7 +183,8 @@ def _wide_bound(found: Finding, seen: Seen) -> str:
     if len(about) != 1 or about[0].less == plain(index):
         return "check where the first one lies before the access"
     [at] = about
-    return f"`{at.less} {'<=' if at.or_equal else '<'} {at.more}` is true, but the access is at `{index}`: compare that"
+    holds = f"`{at.less} {'<=' if at.or_equal else '<'} {at.more}` is true, but the access is at `{index}`"
+    return f"{holds}: is that the element you mean? If so, compare that"
 
 
 _MANY = Seen(
@@ -325,10 +342,12 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     if _begins_inside(accesses, found, seen):
         return ""
     loop = seen.source.loop(found.line or 0)
-    too_long = f" Or does the loop in line {loop.line} go on for too long?" if loop else ""
+    too_long = f" Or does the loop in line {loop.line} begin or end at another value than it should?" if loop else ""
     through = f"lets {who} through to index {found.index} of {array_name(found)}"
     if expression and plain(expression) not in plain(condition):
         through += f", which is `{expression}`: is that the element you mean, and does the condition look at it?"
+    elif not expression and len({one.texts for one in accesses}) > 1:
+        through += ": is each index in this line right, and which threads should the condition let through?"
     else:
         through += ": which threads should it let through?"
     return f"the condition `{condition}` {through}{too_long}{_or_too_short(found, seen)}"

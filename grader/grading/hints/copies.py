@@ -59,9 +59,17 @@ def wait_that_leaves_groups(found: Finding, seen: Seen) -> str:
 
 
 def _last_wait(source: SourceView, last: int) -> tuple[int, str]:
-    """The line of the function's last wait before ``last``, and the number of groups that it leaves in flight."""
+    """The line of the function's last wait before ``last``, and the number of groups that it leaves in flight.
+
+    A device function without a wait of its own is as if it stood where it is called, if that is one place.
+    """
     function = source.function(last)
     first = function.line if function else last
+    if function is not None and function.kind == "function" and not any(_waits(source, first, function.last)):
+        calls = source.calls(function.name) if function.name else []
+        last = calls[0] if len(calls) == 1 else last
+        function = source.function(last)
+        first = function.line if function else last
     return max(_waits(source, first, last - 1), default=(0, "")) if source.is_clear(first, last) else (0, "")
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 
 from grader.findings.record import Finding
 from grader.findings.sentences.faults import UNKNOWN
+from grader.grading.hints.indices import made_of, words
 from grader.grading.hints.rules import Seen, access, finding, rule, table
 from grader.grading.source_view import END, SourceView
 from grader.launch import Launch, LaunchPlan
@@ -94,14 +96,27 @@ def whole_warps_make_the_call(found: Finding, seen: Seen) -> str:
     if any(branch.line >= function.line for branch in around):
         return ""
     calls = [one for one in seen.source.parts(1, END, "call") if one.name == function.name]
-    parted = [(one.line, condition) for one in calls for condition in seen.source.conditions(one)]
-    if len(parted) != 1 or "threadIdx" not in parted[0][1]:
+    conditions = [(one.line, condition) for one in calls for condition in seen.source.conditions(one)]
+    parted = [(at, condition) for at, condition in conditions if _parts_a_warp(condition, at, seen.source)]
+    if len(parted) != 1:
         return ""
     [(at, condition)] = parted
     return (
         f"line {at} calls {function.name} only where `{condition}`, so that a part of the warp executes its shuffles: "
         "let whole warps make the call, `threadIdx.x < 32` for example"
     )
+
+
+_OF_WARPS = re.compile(r"/ *(?:32|warpSize)\b|>> *5\b")
+
+
+def _parts_a_warp(condition: str, line: int, source: SourceView) -> bool:
+    """Whether a condition depends on the thread by more than the number of its warp."""
+    locals_of = {name: source.local(name, line) for name in words(condition)}
+    known = {name: one.texts[1] for name, one in locals_of.items() if one is not None}
+    others = [text for text in known.values() if not _OF_WARPS.search(text)]
+    direct = "threadIdx" in words(condition) and not _OF_WARPS.search(condition)
+    return direct or any("threadIdx" in made_of(text, source, line) for text in others)
 
 
 @rule("barrier_divergence", example=finding("barrier_divergence", "two_barriers", *_TWO))

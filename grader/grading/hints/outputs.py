@@ -9,7 +9,7 @@ from itertools import islice, product
 from grader.findings.record import Finding
 from grader.findings.sentences.words import elements
 from grader.grading.causes import OF_SETUP, OF_THE_RUN_BEFORE
-from grader.grading.hints.indices import bounds, narrow
+from grader.grading.hints.indices import bounds, made_of, narrow
 from grader.grading.hints.rules import Seen, finding, kernel, rule, table
 from grader.grading.source_view import END, SourceView
 from grader.launch import Launch, LaunchPlan
@@ -293,7 +293,8 @@ def loop_that_cannot_be_unrolled(found: Finding, seen: Seen) -> str:
             continue
         for comparison in seen.source.ends_of(loop):
             end = comparison.texts[1]
-            if comparison.name in ("<", "<=") and (end in numbers or seen.source.is_changed(end)):
+            at_run_time = bool(numbers & made_of(end, seen.source, loop.line)) or seen.source.is_changed(end)
+            if comparison.name in ("<", "<=") and at_run_time:
                 return (
                     f"the loop in line {loop.line} ends at `{end}`, which is known only at run time, so it cannot be "
                     f"unrolled, and {access.name} cannot be in registers: keep the bound constant and put the "

@@ -178,7 +178,15 @@ def step_of_one_warp(found: Finding, seen: Seen) -> str:
       seen=kernel("if (t < 32) {", "    part[t] = 1;", "    x = part[t + 4];", "}"))  # fmt: skip
 def steps_of_one_warp(found: Finding, seen: Seen) -> str:
     lines = _of_one_warp(found, seen)
-    return "" if lines is None or lines[0] == lines[1] else f"{_NOT_IN_STEP} the two accesses"
+    if lines is None or lines[0] == lines[1]:
+        return ""
+    between, loop = seen.source.barriers(*lines), seen.source.loop(*lines)
+    if between and loop is None:
+        return ""
+    if between and loop is not None:
+        orders = f"the __syncwarp() in line {between[0].line} orders one iteration of the loop in line {loop.line}"
+        return f"{orders}, but not the next iteration after it: end the loop's body with a __syncwarp() too"
+    return f"{_NOT_IN_STEP} the two accesses"
 
 
 def _of_one_warp(found: Finding, seen: Seen) -> tuple[int, int] | None:
@@ -503,9 +511,25 @@ table(
      race("between_blocks", access("write", 0, 4, block=1), access("write", 0, 6), space="global"),
      "blocks run in any order: let only one of them store to the element; where each has a part of the result, use an "
      "atomic, or a second launch"),
-    ("same_index_twice", "race", "one_index", race("one_index", access("write", 49, 4), access("write", 5, 4)),
-     "two threads come to the same index: give each an element of its own, let only one of them store there, or look "
-     "at the condition: is it about the element that this line stores?"),
+)  # fmt: skip
+
+
+@rule("race", example=race("one_index", access("write", 49, 4), access("write", 5, 4)), cause="one_index",
+      seen=kernel("if (t < n) x[t / 2] = 1;"))  # fmt: skip
+def same_index_twice(found: Finding, seen: Seen) -> str:
+    two = "two threads come to the same index: give each an element of its own, or let only one of them store there"
+    if any(number for place in found.places for number in (place.thread or ())[1:]):
+        return (
+            f"{two}. In an array of rows, x counts by 1, y by the length of a row, and z by rows times columns, and "
+            "each of them must be less than its own length: work out the index for both threads"
+        )
+    if any(map(seen.source.conditions, of_the_access(found, seen.source))):
+        return f"{two}, or look at the condition: is it about the element that this line stores?"
+    return f"{two}: work out the index for both threads"
+
+
+table(
+    "races",
     ("one_line_in_shared", "race", "one_line several_readers", race("one_line", *_SAME_LINE),
      "one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd",
      lambda found: found.space == "shared"),

@@ -46,6 +46,21 @@ def loop_of_a_lone_semicolon(found: Finding, seen: Seen) -> str:
     return f"{ends}: what stands below runs once, after it. Take the `;` out"
 
 
+@rule("out_of_bounds", "race", "null", "misaligned", example=stray("beyond_end", 63, 63, line=5),
+      seen=kernel("if (t < 63)", "    x = 1; src[t] = x;"))  # fmt: skip
+def statement_that_is_not_in_the_if(found: Finding, seen: Seen) -> str:
+    """The access is in a statement after an `if` without braces, and looks as if it were in it."""
+    line = found.line or 0
+    beyond = next((one for one in seen.source.parts(line, line, "beyond") if one.line == line), None)
+    if beyond is None:
+        return ""
+    condition, at = beyond.texts
+    return (
+        f"the `if ({condition})` in line {at} has no braces, so only its first statement is in it, and line {line} "
+        "stores or loads always: put both statements into { }"
+    )
+
+
 @rule(*FAILURES, example=finding("wrong", array="y", index=0, facts={"size": {"n": 9}, "wrong": 1, "count": 1,
       "value": "unwritten", "expected": "5.0"}), seen=kernel("if (t = 0)", "    src[0] = 1;"))  # fmt: skip
 def assignment_for_a_comparison(found: Finding, seen: Seen) -> str:

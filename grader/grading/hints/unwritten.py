@@ -8,7 +8,7 @@ from grader.compile.parsing import Part
 from grader.findings.record import Finding
 from grader.grading.hints.indices import made_of, of_the_access, one_index, plain
 from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
-from grader.grading.source_view import END
+from grader.grading.source_view import END, SourceView
 from grader.launch import Launch, LaunchPlan
 
 
@@ -30,6 +30,36 @@ def return_before_ones_own_store(found: Finding, seen: Seen) -> str:
     never = f"threads that return in line {left} never write their elements"
     return (
         f"{never}: let every thread of the block store something, 0 for a sum, and return only after the last barrier"
+    )
+
+
+_CALLED_BY_SOME = SourceView(
+    "__device__ float sum(float v) {\npart[threadIdx.x] = v;\n__syncthreads();\nreturn part[9];\n}\n"
+    "__global__ void k(float* src) {\nif (threadIdx.x < 8) src[0] = sum(1);\n}"
+)
+
+
+@rule("uninitialised_read", example=race("", access("read", 5, 4), kind="uninitialised_read"),
+      seen=Seen(_CALLED_BY_SOME))  # fmt: skip
+def call_by_some_threads(found: Finding, seen: Seen) -> str:
+    """The read is in a function with a barrier, to which each thread brings an element, and some do not call it."""
+    function = seen.source.function(found.line or 0)
+    if found.space != "shared" or function is None or function.kind != "function" or not function.name:
+        return ""
+    waits = [one for one in seen.source.barriers(function.line, function.last) if one.name == "__syncthreads"]
+    calls = [one for one in seen.source.parts(1, END, "call") if one.name == function.name]
+    some = [
+        (one.line, condition)
+        for one in calls
+        for condition in seen.source.conditions(one)
+        if "threadIdx" in made_of(condition, seen.source, one.line)
+    ]
+    if not waits or not some:
+        return ""
+    line, condition = some[0]
+    return (
+        f"line {line} calls {function.name} only where `{condition}`, and it waits at a barrier for what each thread "
+        "brings: let all threads of the block make the call, with a value that changes nothing if they have none"
     )
 
 
