@@ -223,12 +223,21 @@ def _shifted(output: Wrong) -> Guess | None:
     return None
 
 
+LEAST_ALONE = 32
+"""Of a smaller element a multiple may be a coincidence."""
+TIMES = frozenset(2.0**power for power in range(1, 11))
+"""How often a block adds the same."""
+
+
 def _multiple(output: Wrong) -> Guess | None:
-    """All wrong elements are the same multiple of the expected ones."""
+    """All wrong elements are the same multiple of the expected ones; an output's only one is a power of 2 times it."""
     expected, got = output.expected[output.wrong].astype(np.float64), output.got[output.wrong].astype(np.float64)
-    if len(got) < 2 or not expected.all():
+    if not expected.all():
         return None
     ratio = float(got[0] / expected[0])
+    alone = len(output.got) == 1 and abs(expected[0]) >= LEAST_ALONE and ratio in TIMES
+    if len(got) < 2 and not alone:
+        return None
     if not np.allclose(got, ratio * expected, rtol=1e-5, atol=0) or abs(ratio - 1) < 1e-3:
         return None
     if ratio == 0:

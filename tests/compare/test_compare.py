@@ -201,6 +201,23 @@ def test_a_single_number_that_is_an_inputs_first_is_recognised() -> None:
     assert wrong(floats(0), [15], of=exercise(count="1"), size={"n": 2}, inputs={"x": floats(0, 15)}).cause == ""
 
 
+@pytest.mark.parametrize(
+    ("got", "expected", "says"),
+    [
+        (floats(2160), [135], "; it is 16 times what it should be"),
+        (floats(-62464), [-61], "; it is 1024 times what it should be"),
+        (floats(16), [1], ""),  # a coincidence, perhaps
+        (floats(405), [135], ""),
+        (floats(-270), [135], ""),
+        (floats(1, 270), [1, 135], ""),
+    ],
+)
+def test_a_single_sum_that_was_added_up_several_times_is_told_how_often(got: Any, expected: Any, says: str) -> None:
+    found = wrong(got, expected, of=exercise(count=str(len(got))), size={"n": 2})
+    assert (found.cause == "multiple") is bool(says)
+    assert sentence(found).endswith(says)
+
+
 def with_tail(count: int) -> npt.NDArray[Any]:
     got = COUNTING.astype(np.float32)
     got[-count:] = poison("float32", count)

@@ -128,6 +128,10 @@ def edited(exercise: str, *pairs: tuple[str, str]) -> str:
         ("hello_index", "    if (x < width && y < height)\n        plane[y * width + x] = 1000 * y + x;",
          "    // YOUR CODE: where in plane?", "wrong", "outputs.kernel_without_code",
          "index_2d does not store anything into plane yet"),
+        ("sgemm_v1", "B[l * n + col]", "B[l * k + col]", "wrong", "outputs.row_as_long_as_there_are_rows",
+         "how long is a row of B"),
+        ("transpose_v1", "x[r * cols + c]", "x[r * rows + c]", "wrong", "outputs.row_as_long_as_there_are_rows",
+         "`c` ends at `cols`"),
         ("transpose_v2", "grid=(cdiv(cols, TILE), cdiv(rows, TILE))", "grid=(cdiv(rows, TILE), cdiv(cols, TILE))",
          "wrong", "outputs.threads_that_end_before_the_matrix", "2 × 1 blocks of 32 × 8 threads, and column 32"),
         ("softmax_v1", "grid=rows", "grid=cdiv(rows, BLOCK)", "wrong",
@@ -297,8 +301,7 @@ def test_slices_that_all_go_through_the_whole_sum_never_wait_for_the_clock() -> 
 @pytest.mark.parametrize(
     ("exercise", "old", "new"),
     [
-        ("sgemm_v1", "B[l * n + col]", "B[l * k + col]"),
-        ("transpose_v1", "x[r * cols + c]", "x[r * rows + c]"),
+        ("sgemm_v1", "A[row * k + l]", "A[l * m + row]"),
         ("vector_add", "blockIdx.x * blockDim.x", "blockIdx.x * 1024"),
         ("reduce_v4", "blockIdx.x * (2 * blockDim.x)", "blockIdx.x * blockDim.x"),
     ],

@@ -882,6 +882,12 @@ outputs.variable_without_a_first_value
     write it
     → `sum` has no value yet when line 5 uses it: give it its first value in line 4
 
+outputs.row_as_long_as_there_are_rows
+    y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → in `r * rows + c`, line 2, a row is `rows` elements long, and there are `rows` rows, but `c` ends at
+      `cols`: how long is a row of src?
+
 outputs.exponential_that_overflows
     y[0] at n=9: got nan, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
     write it

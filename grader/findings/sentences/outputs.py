@@ -194,7 +194,9 @@ _GUESSES: Mapping[str, str | Callable[[Finding], str]] = {
     "shifted_after": "each holds what belongs to the element after it: an index is off by one",
     "shifted_before": "each holds what belongs to the element before it: an index is off by one",
     "zeros": "each of these is 0",
-    "multiple": "each is {facts[ratio]} times what it should be",
+    "multiple": lambda found: (
+        f"{'it' if found.facts['wrong'] == 1 else 'each'} is {found.facts['ratio']} times what it should be"
+    ),
     "multiple_in_each_row": lambda found: (
         f"each row is wrong by a factor of its own ({_numbered(found.facts['in_row'])}: {found.facts['ratio']})"
     ),

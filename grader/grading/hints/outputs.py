@@ -9,7 +9,8 @@ from itertools import islice, product
 from grader.findings.record import Finding
 from grader.findings.sentences.words import elements
 from grader.grading.causes import OF_SETUP, OF_THE_RUN_BEFORE
-from grader.grading.hints.indices import bounds, made_of, narrow
+from grader.grading.hints.arrays import value_of
+from grader.grading.hints.indices import as_matrix, bounds, made_of, narrow
 from grader.grading.hints.rules import Seen, finding, kernel, rule, table
 from grader.grading.source_view import END, SourceView
 from grader.launch import Launch, LaunchPlan
@@ -205,6 +206,36 @@ def variable_without_a_first_value(found: Finding, seen: Seen) -> str:
         is_sum = first.name.endswith("mma_sync") and first.texts[-1:] == (local.name,)
         if is_sum and "accumulator" in local.texts[0]:
             return f"{has_none}: fill it before, with `wmma::fill_fragment({local.name}, 0.0f)`"
+    return ""
+
+
+_SQUARE = SourceView(
+    "__global__ void k(float* src, int rows, int cols) {\nif (r < rows && c < cols) y[c] = src[r * rows + c];\n}"
+)
+_TWO_OF_3 = LaunchPlan((Launch("k", ("x", 2, 3), (1, 1, 1), (64, 1, 1), line=1),))
+
+
+@rule("wrong", example=finding("wrong", array="y", index=0, facts=_VALUE),
+      seen=Seen(_SQUARE, _TWO_OF_3))  # fmt: skip
+def row_as_long_as_there_are_rows(found: Finding, seen: Seen) -> str:
+    """An index multiplies the row by the number of rows, and another number ends the column."""
+    if found.facts.get("value", "got") != "got" or seen.given_kernel or not seen.source.is_clear():
+        return ""
+    for kernel_of in seen.source.parts(1, END, "kernel"):
+        at = Finding("wrong", kernel=kernel_of.name)
+        for access in islice(seen.source.parts(kernel_of.line, kernel_of.last, "element"), MOST_LOCALS):
+            known = bounds(seen.source, access)
+            matrix = as_matrix(access.texts[0], known) if len(access.texts) == 1 else None
+            row, column = (known.get(matrix.row), known.get(matrix.column)) if matrix else (None, None)
+            if matrix is None or row is None or column is None or row.more != matrix.length:
+                continue
+            rows, columns = value_of(row.more, at, seen), value_of(column.more, at, seen)
+            if None not in (rows, columns) and rows != columns:
+                return (
+                    f"in `{access.texts[0]}`, line {access.line}, a row is `{matrix.length}` elements long, and there "
+                    f"are `{row.more}` rows, but `{matrix.column}` ends at `{column.more}`: how long is a row of "
+                    f"{access.name}?"
+                )
     return ""
 
 
