@@ -48,6 +48,14 @@ EXERCISE = Exercise(
             why="The keys are loaded more than once.",
             hint="count all 256 keys in one pass over x",
         ),
+        # 1 / 32 if each key is an atomic in shared memory, where equal keys of a warp wait for each other.
+        Expect(
+            "shared_atomic_requests",
+            at_most=0.005,
+            per="n",
+            why="Keys are counted by atomics in shared memory: lanes with equal keys wait for each other.",
+            hint="give each lane counters of its own, and use atomics only for the sums",
+        ),
         # One histogram in shared memory with atomics has about 0.08: random keys in 32 banks.
         Expect(
             "excess_wavefronts",
