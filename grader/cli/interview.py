@@ -23,7 +23,7 @@ from grader.frozen import dataclass
 from grader.output import print_text, say
 from grader.practice.after_interview import practise_next
 from grader.practice.chosen import chosen_path
-from grader.practice.history import gradable_here, key_of, passed_names
+from grader.practice.history import gradable_here, key_of, last_interview, passed_names
 from grader.practice.interview import CODE_SHARE, MAX_BYTES, Interview, interview_in, interview_text
 from grader.render.interview import changes_text, clock, minutes_of
 from grader.text import minutes_words
@@ -83,8 +83,8 @@ def chosen(
 
     ``target`` is an exercise, a ladder, or a chapter's number; without it, any exercise of the path, of the person's
     path while some of it is open, or of the course. Of several, one that this machine can grade and that was not passed
-    before, else a variant of one that was. Among these one that can be asked alone (`_alone`), and for which the time
-    for the code is enough, else the shortest.
+    before, else a variant of one that was, else one that was not passed in an interview. Among these one that can be
+    asked alone (`_alone`), and for which the time for the code is enough, else the shortest.
     """
     if target is None:
         among = find_path(catalog, path).exercises if path else _open_path(catalog) or catalog.exercises
@@ -99,13 +99,31 @@ def chosen(
     if new := [entry for entry in here if entry.name not in passed]:
         entry = draw.choice(in_time(_alone(new, catalog), minutes))
         return Choice(entry, note=_more_time(entry, minutes))
-    if varied := [entry for entry in here if entry.exercise.variants]:
-        entry = draw.choice(in_time(varied, minutes))
-        variant = draw.choice(entry.exercise.variants).name
-        note = f"It is a variant of an exercise that you have passed. {_more_time(entry, minutes)}"
-        return Choice(entry, variant, note.rstrip())
-    entry = draw.choice(in_time(here, minutes))
-    return Choice(entry, note=f"You have passed {entry.name} before. {_more_time(entry, minutes)}".rstrip())
+    forms = [(entry, variant.name) for entry in here for variant in entry.exercise.variants]
+    forms = [*_unasked(forms), *_unasked([(entry, "") for entry in here])] or _longest_ago(here, forms)
+    varied = [form for form in forms if form[1]]
+    takes = in_time([entry for entry, _ in varied or forms], minutes)
+    entry, variant_name = draw.choice([form for form in varied or forms if form[0] in takes])
+    note = (
+        "It is a variant of an exercise that you have passed."
+        if variant_name
+        else f"You have passed {entry.name} before."
+    )
+    return Choice(entry, variant_name, f"{note} {_more_time(entry, minutes)}".rstrip())
+
+
+Form = tuple[CourseExercise, str]
+"""An exercise and the name of its variant, "" for the exercise itself."""
+
+
+def _unasked(forms: Sequence[Form]) -> list[Form]:
+    """Those that were never passed in an interview."""
+    return [(entry, variant) for entry, variant in forms if not last_interview(entry, variant)]
+
+
+def _longest_ago(here: Sequence[CourseExercise], variants: Sequence[Form]) -> list[Form]:
+    """The one that was passed in an interview the longest time ago."""
+    return [min([*((entry, "") for entry in here), *variants], key=lambda form: last_interview(*form))]
 
 
 def _open_path(catalog: Catalog) -> Sequence[CourseExercise]:

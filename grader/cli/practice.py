@@ -228,6 +228,7 @@ def show_hint(name: str | None, courses: Sequence[Path], *, again: bool, no_colo
     seen = min(hints_seen(entry), len(hints))
     for number in range(1, seen + 1):
         _print_hint(entry, hints, number, no_color=no_color)
+        progress().saw_hint(key_of(entry), number)  # the report of an interview counts it
     none_yet = f"{entry.name}: no hint yet; `grade hint {entry.name}` shows one."
     say(_after_hint(entry, seen, len(hints)) if seen else none_yet)
     return 0

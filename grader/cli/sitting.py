@@ -31,7 +31,7 @@ from grader.gpus.models import simulable
 from grader.output import print_line, print_text, say, screen, wrapped
 from grader.practice.after_interview import asked_in, grade_of, practise_next
 from grader.practice.follow_up import FollowUp
-from grader.practice.history import hints_seen, progress, recorder
+from grader.practice.history import hints_since, key_of, progress, recorder
 from grader.practice.interview import Answer, Interview, attempt_of, interview_text
 from grader.practice.quiz import keep_answer
 from grader.render.interview import clock, interview_report, minutes_of
@@ -160,7 +160,6 @@ class Sitting:
         self.entry = entry_with(self.plain, session.variant) if session.variant else self.plain
         self.grade_one, self.no_color = grade_one, no_color
         self.folder = file.with_suffix("")
-        self._hints_before = hints_seen(self.plain)
 
     @property
     def at_s(self) -> float:
@@ -184,12 +183,13 @@ class Sitting:
             if (self.session.code_ended_s is None and not self._code()) or not self._questions():
                 say(goes_on)
                 return 1
-        hints_read = max(0, hints_seen(self.plain) - self._hints_before)
-        self._keep(replace(self.session, ended=self._time(), hints_read=hints_read))
+        self._keep(replace(self.session, ended=self._time()))
         return self._report()
 
     def _keep(self, session: Interview) -> None:
         """What the session is now, in its file. Raises UsageError where that cannot be written."""
+        if session.started:
+            session = replace(session, hints_read=hints_since(self.plain, session.started))
         part = self.file.with_name(f"{self.file.name}.part")
         try:
             part.write_text(interview_text(session), encoding="utf-8")
@@ -309,6 +309,8 @@ class Sitting:
         attempt = attempt_of(verdict, at_s, texts, resources)
         self._keep(replace(self.session, attempts=(*self.session.attempts, attempt)))
         record(graded)
+        if graded.passed:
+            progress().passed_in_interview(key_of(self.plain), self.session.variant)
         shown = screen(no_color=self.no_color)
         print_text(
             to_terminal(

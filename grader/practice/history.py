@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from grader.gpus.models import simulable
 from grader.output import tell_once
 from grader.paths import data_folder
 from grader.practice.chosen import chosen_path
-from grader.practice.progress import BUILT_IN, FILE, Key, Predicted, Progress, Run, now
+from grader.practice.progress import BUILT_IN, FILE, Key, Predicted, Progress, Run, now, stored
 from grader.verdict import Verdict
 
 HASHED_BYTES = 1 << 20  # a larger file is not source code
@@ -59,6 +60,18 @@ def hints_seen(entry: CourseExercise) -> int:
     """How many of its hints were shown."""
     seen = progress().hints_seen()
     return max(seen.get(key, 0) for key in keys_of(entry))
+
+
+def hints_since(entry: CourseExercise, time: datetime) -> int:
+    """How many of its hints were shown since a time, repeated ones included."""
+    shown = progress().hints_since(stored(time))
+    return sum(shown.get(key, 0) for key in keys_of(entry))
+
+
+def last_interview(entry: CourseExercise, variant: str) -> str:
+    """When the exercise, or a variant of it, was last passed in an interview; "" if it never was."""
+    passed = progress().interviews()
+    return max(passed.get((key, variant), "") for key in keys_of(entry))
 
 
 def recorder(entry: CourseExercise, path: Path) -> Callable[[Verdict], None]:

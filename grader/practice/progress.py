@@ -86,6 +86,7 @@ _INSERT = f"INSERT INTO runs ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len
 _PREDICTED = tuple(field.name for field in fields(Predicted))
 _INSERT_PREDICTED = f"INSERT INTO predictions ({', '.join(_PREDICTED)}) VALUES ({', '.join('?' * len(_PREDICTED))})"
 _INSERT_HINT = "INSERT INTO hints (at, course, exercise, course_version, number) VALUES (?, ?, ?, ?, ?)"
+_INSERT_INTERVIEW = "INSERT INTO interviews (at, course, exercise, course_version, variant) VALUES (?, ?, ?, ?, ?)"
 _INSERT_CARD = (
     "INSERT OR REPLACE INTO cards (at, course, exercise, course_version, question, card) VALUES (?, ?, ?, ?, ?, ?)"
 )
@@ -149,6 +150,30 @@ class Progress:
         row = (now(), *key, number)
         return self._write("that you saw this hint is not remembered", lambda db: db.execute(_INSERT_HINT, row))
 
+    def hints_since(self, at: str) -> dict[Key, int]:
+        """How many hints were shown of each exercise since a time, repeated ones included."""
+        columns = "course, exercise, course_version"
+        query = f"SELECT {columns}, COUNT(*) FROM hints WHERE at >= ? GROUP BY {columns}"
+        return self._read(
+            {}, lambda db: {(course, name, version): shown for course, name, version, shown in db.execute(query, (at,))}
+        )
+
+    def interviews(self) -> dict[tuple[Key, str], str]:
+        """The last time at which each exercise, or variant of it ("": itself), was passed in an interview."""
+        columns = "course, exercise, course_version, variant"
+        query = f"SELECT {columns}, MAX(at) FROM interviews GROUP BY {columns}"
+        return self._read(
+            {},
+            lambda db: {((course, name, version), form): at for course, name, version, form, at in db.execute(query)},
+        )
+
+    def passed_in_interview(self, key: Key, variant: str) -> bool:
+        """Remember that an exercise was passed in an interview; return whether that succeeded."""
+        row = (now(), *key, variant)
+        return self._write(
+            "that you passed this interview is not remembered", lambda db: db.execute(_INSERT_INTERVIEW, row)
+        )
+
     def cards(self) -> dict[tuple[Key, str], str]:
         """The card of each question that was asked, by its exercise and its text: when it comes back, as JSON."""
         query = "SELECT course, exercise, course_version, question, card FROM cards"
@@ -187,7 +212,12 @@ class Progress:
 
 def now() -> str:
     """The current time in the database's format: UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return stored(datetime.now(UTC))
+
+
+def stored(time: datetime) -> str:
+    """A time in the database's format."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def local_day(at: str) -> str:
@@ -226,6 +256,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE cards (
             at TEXT NOT NULL, course TEXT NOT NULL, exercise TEXT NOT NULL, course_version INTEGER NOT NULL,
             question TEXT NOT NULL, card TEXT NOT NULL, PRIMARY KEY (course, exercise, course_version, question))""",
+    ),
+    (
+        """CREATE TABLE interviews (
+            id INTEGER PRIMARY KEY, at TEXT NOT NULL, course TEXT NOT NULL, exercise TEXT NOT NULL,
+            course_version INTEGER NOT NULL, variant TEXT NOT NULL)""",
     ),
 )
 """Step n changes a database of version n to version n + 1 (SQLite's ``user_version``). Never change existing steps."""

@@ -16,6 +16,7 @@ import pytest
 
 from grader.catalog.exercises import Catalog, load_catalog
 from grader.cli.interview import chosen, read_session
+from grader.cli.practice import give_hint, show_hint
 from grader.cli.sitting import Sitting, TimeOver, TypedLines, graded_by, resources_of
 from grader.compile.ptxas import Resources
 from grader.errors import UsageError
@@ -503,3 +504,36 @@ def test_a_variant_is_chosen_where_everything_was_passed():
     progress().record(Run(now(), course, name, "pass", 80, 80, "sim", course_version=version))
     choice = chosen(Catalog((varied,)), "vector_add", None, Random(1))
     assert (choice.entry, choice.variant) == (varied, "reversed")
+
+
+def test_what_was_passed_in_an_interview_is_drawn_after_what_was_not():
+    names = ("vector_add", "reduce_v1")
+    entry, other = (CATALOG.find(name) for name in names)
+    forms = tuple(Variant(name, task="another way") for name in ("reversed", "shifted"))
+    varied = replace(entry, exercise=replace(entry.exercise, variants=forms))
+    _pass(*names)
+    drawn = []
+    for seed in range(6):
+        choice = chosen(Catalog((varied, other)), None, None, Random(seed), 600)
+        drawn.append((choice.entry.name, choice.variant))
+        progress().passed_in_interview(key_of(choice.entry), choice.variant)
+    assert {*drawn[:2]} == {("vector_add", "reversed"), ("vector_add", "shifted")}
+    assert {*drawn[2:4]} == {("vector_add", ""), ("reduce_v1", "")}
+
+
+def test_an_interview_is_in_the_progress(hold):
+    hold([*DONE, *[(10.0, "-")] * 20], [WRONG, RIGHT])
+    assert [run.verdict for run in progress().runs()] == ["wrong", "pass"]
+    assert {*progress().interviews()} == {(key_of(CATALOG.find("reduce_v1")), "")}
+
+
+def test_hints_that_were_read_in_the_meantime_are_counted_also_while_it_was_left(hold, capsys):
+    """Of a session that goes on, and of hints that are shown again."""
+    _, session, _ = hold([(60.0, ""), (1.0, "q")], [WRONG])
+    give_hint(CATALOG.find("reduce_v1"), no_color=True)
+    _, session, _ = hold([(1.0, "q")], session=session)
+    assert session.hints_read == 1
+    show_hint("reduce_v1", [], again=True, no_color=True)
+    _, session, _ = hold([(1.0, "d"), *[(1.0, "-")] * 20], [WRONG], session=session)
+    assert (session.hints_read, session.ended is not None) == (2, True)
+    assert "2 hints read in the meantime" in " ".join(capsys.readouterr().out.split())
