@@ -62,11 +62,11 @@ EXERCISE = Exercise(
         fraction=0.82,
         reach=0.85,
         ceiling="copy_f32x4",
-        note="trials took 90 us on an H200, where a copy takes 79. Without what blocks publish and read they took 86: the "
-        "first slices come and the last ones go alone. With sums that are published and read in one iteration, 99",
+        note="trials took 90 us on an H200, where a copy takes 79. Without what blocks publish and read they took 86: "
+        "the first slices come and the last ones go alone. With sums that are published and read in one iteration, 99",
     ),
     technique=(
-        # x twice, and what a block needs of gamma, beta and the other blocks. A third read is 12 bytes for each element.
+        # x twice, and what a block needs of gamma, beta and other blocks. A third read is 12 bytes for each element.
         Expect(
             "global_load_bytes",
             at_most=14.0,
