@@ -71,6 +71,35 @@ def test_a_condition_that_joins_row_and_column_by_or_is_named(condition: str, ru
     assert one.rule == f"bounds.{rule}"
 
 
+LOOP = "for (int k = 0; k < 4; ++k)\n    if (t < 60) {\n        "
+
+
+@pytest.mark.parametrize(
+    ("stores", "quotes"),
+    [
+        ("int i = t + 1;\nif (i < 60) {\n    src[i] = 1; src[4 * i] = 2;\n}", ["i < 60", "4 * i"]),
+        ("int i = 2 * t;\nif (t < 60) {\n    src[t] = 1; src[i + 1] = 2;\n}", ["t < 60", "i + 1"]),
+        (
+            "for (int k = 0; k < 4; ++k)\n    if (t < 60) {\n    src[t] = 1; src[t + k * 16] = 2;\n}",
+            ["t < 60", "t + k * 16"],
+        ),
+        (LOOP + "src[t + k] = 1; src[t + k * 16] = 2;\n}", ["t < 60"]),
+    ],
+)
+def test_of_several_indices_that_is_named_which_leads_there(stores: str, quotes: list[str]) -> None:
+    one = first(stores)
+    assert (one.kind, one.rule) == ("out_of_bounds", "bounds.condition_lets_it_through")
+    assert quoted(one) == quotes
+
+
+def test_variables_that_lead_to_each_other_many_times_end() -> None:
+    chain = "".join(f"int v{n} = v{n + 1} + v{n + 2} * v{n + 3} + v{n + 4};\n" for n in reversed(range(200)))
+    source = f'extern "C" __global__ void k(float* src) {{\n{chain}if (v0 < 9) {{ src[v0] = src[v1 + v2]; }}\n}}\n'
+    found = Finding("out_of_bounds", "beyond_end", line=202, index=99, array="x", names=("src",), kernel="k",
+                    thread=(5, 0, 0), block=(0, 0, 0), facts={"array_bytes": 16, "element_bytes": 4})  # fmt: skip
+    assert hint(found, Seen(SourceView(source), PLAN))[1] == "bounds.condition_lets_it_through"
+
+
 def test_an_index_before_the_array_is_quoted() -> None:
     assert quoted(first("src[t - 1] = 1;")) == ["t - 1"]
 

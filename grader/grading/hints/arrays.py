@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from itertools import permutations
 
 from grader.compile.parsing import Part
+from grader.expressions import ExpressionError, evaluate_integer
 from grader.findings.record import Finding
-from grader.grading.hints.indices import Bound, Matrix, as_matrix, bounds, made_of, of_the_access, one_index, words
+from grader.grading.hints.indices import (
+    BUILT_IN,
+    MOST_STEPS,
+    Bound,
+    Matrix,
+    as_matrix,
+    bounds,
+    made_of,
+    of_the_access,
+    one_index,
+    words,
+)
 from grader.grading.hints.rules import Seen
 from grader.grading.source_view import END
 from grader.launch import Launch
@@ -46,6 +60,52 @@ def indexed(found: Finding, seen: Seen) -> tuple[str, dict[str, Bound]]:
     """The index of the accesses, "" if they have none or several, and the upper bounds at the first one."""
     accesses = accesses_of(found, seen)
     return one_index(accesses), bounds(seen.source, accesses[0]) if accesses else {}
+
+
+def index_at_fault(accesses: Sequence[Part], found: Finding, seen: Seen) -> str:
+    """The index that all accesses have, or the only one that may have the finding's value for its thread; else ""."""
+    if same := one_index(accesses):
+        return same
+    if any(len(one.texts) != 1 or one.kind != "element" for one in accesses):
+        return ""
+    values = {one.texts[0]: index_of(one.texts[0], found, seen) for one in accesses}
+    possible = [text for text, value in values.items() if value in (None, found.index)]
+    return possible[0] if len(possible) == 1 else ""
+
+
+_DIMS = re.compile(r"\b(threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*([xyz])\b")
+
+
+def index_of(text: str, found: Finding, seen: Seen) -> int | None:
+    """The value of an index for the finding's thread; None where a variable changes, or something is not known."""
+    launches = [one for one in seen.plan.launches if one.kernel == found.kernel]
+    if found.thread is None or found.block is None or len({(one.grid, one.block) for one in launches}) != 1:
+        return None
+    dims = dict(zip(BUILT_IN, (found.thread, found.block, launches[0].block, launches[0].grid), strict=True))
+    known: dict[str, int | None] = {}
+
+    def value(code: str, steps: int) -> int | None:
+        code = _DIMS.sub(lambda match: str(dims[match[1]]["xyz".index(match[2])]), code)
+        for name in sorted(words(code)):
+            if name not in known:
+                known[name] = None  # for itself
+                known[name] = number_of(name, steps)
+            code = re.sub(rf"\b{name}\b", f"({known[name]})", code)
+            if known[name] is None:
+                return None
+        try:
+            return evaluate_integer(code, {}, suggest=False)
+        except ExpressionError:
+            return None
+
+    def number_of(name: str, steps: int) -> int | None:
+        local = seen.source.local(name, found.line or 0)
+        if local is None:
+            return value_of(name, found, seen)
+        is_fixed = local.texts[1] and steps and not seen.source.is_changed(name) and not seen.source.loop(local.line)
+        return value(local.texts[1], steps - 1) if is_fixed else None
+
+    return value(text, MOST_STEPS)
 
 
 def matrix_of(found: Finding, seen: Seen, index: str, known: dict[str, Bound]) -> Matrix | None:

@@ -15,6 +15,7 @@ from grader.grading.hints.arrays import (
     accesses_of,
     array_length,
     array_name,
+    index_at_fault,
     indexed,
     is_whole,
     launches_with,
@@ -338,7 +339,7 @@ def condition_lets_it_through(found: Finding, seen: Seen) -> str:
     chooses = found.space == "shared" and any(found.thread or ())
     if not re.search("[<>%]" if chooses else "[<>]", condition):
         return ""
-    who, expression = Words(found).thread(found.thread), one_index(accesses)
+    who, expression = Words(found).thread(found.thread), index_at_fault(accesses, found, seen)
     if _begins_inside(accesses, found, seen):
         return ""
     loop = seen.source.loop(found.line or 0)
