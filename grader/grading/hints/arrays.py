@@ -73,6 +73,9 @@ def index_at_fault(accesses: Sequence[Part], found: Finding, seen: Seen) -> str:
     return possible[0] if len(possible) == 1 else ""
 
 
+MOST_CODE = 400
+"""Characters of an index that is computed: each name in it costs a search of the whole."""
+
 _DIMS = re.compile(r"\b(threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*([xyz])\b")
 
 
@@ -85,6 +88,8 @@ def index_of(text: str, found: Finding, seen: Seen) -> int | None:
     known: dict[str, int | None] = {}
 
     def value(code: str, steps: int) -> int | None:
+        if len(code) > MOST_CODE:
+            return None
         code = _DIMS.sub(lambda match: str(dims[match[1]]["xyz".index(match[2])]), code)
         for name in sorted(words(code)):
             if name not in known:
