@@ -980,7 +980,7 @@ outputs.one_request_at_a_time
     → take one request of one warp in the changed code, and write down the addresses of its lanes
 
 outputs.instructions_of_one_warp
-    with CHANGED defined, shuffles was counted, and is not 8
+    with CHANGED defined, the count of shuffles is not 8
     → take one warp through the changed code: which statements does this counter count, and how often does the
       warp execute each?
 
