@@ -106,8 +106,8 @@ def judged(answers: Sequence[Answer], texts: Texts, counted: Counted) -> tuple[J
 
 
 def _kernel(text: str) -> list[str]:
-    """The lines of a file without those that have answers."""
-    return [line.rstrip() for line in text.splitlines() if line.strip() and not _COMMENT.search(line)]
+    """The code of a file: a comment changes nothing, but for lines that the grader reads."""
+    return [line for _, line in _code_lines(text)]
 
 
 def _judged(answer: Answer, texts: Texts, counted: Counted) -> Judged:

@@ -116,13 +116,20 @@ STAYS: Mapping[str, str] = {
             "bounds.condition_of_nothing", "bounds.guard_turned_round", "bounds.index_made_of_the_block",
             "bounds.variable_too_short_for_the_grid", "races.one_element_of_all_blocks", "races.no_order_of_atomics",
             "outputs.return_before_the_store", "outputs.variable_that_begins_again",
-            "outputs.variable_without_a_first_value",
+            "outputs.variable_without_a_first_value", "slips.statement_that_is_not_in_the_if",
+            "unwritten.call_by_some_threads", "races.number_before_the_atomics", "faults.warp_that_is_not_whole",
+            "outputs.row_as_long_as_there_are_rows", "outputs.loop_that_cannot_be_unrolled",
+            "bounds.beyond_what_the_launch_line_gives",
+        ),
+        "what is left where no other rule of its kind knows more": (
+            "races.way_around_the_barrier", "races.within_one_launch", "races.grid_sync_or_barrier",
         ),
         "tiles of tensor cores, as learners place them": (
             "fragments.tile_at_a_multiple", "fragments.tile_of_another_warp",
         ),
         "a note, or a warning: what passes has one too": (
             "faults.fine_while_unused", "faults.read_what_is_written", "faults.how_to_assemble",
+            "faults.barrier_for_all_or_of_a_warp", "faults.mask_by_the_program",
         ),
         "the general advice for the kind would mislead": ("faults.constant_memory", "faults.barrier_that_counts_more"),
         "asynchronous copies by a library, or in groups: the course's wrong answers lack the wait as a whole": (

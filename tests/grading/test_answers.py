@@ -206,6 +206,16 @@ def test_an_answer_about_counters_is_about_the_kernel_that_was_handed_out() -> N
     assert one.finding.cause == "other_kernel"
 
 
+def test_a_comment_does_not_make_another_kernel() -> None:
+    (one,) = of("// why\n// bound: memory\n#ifdef CHANGED\n#endif\nint x;  // mine", Bound(), ASKED, COUNTED)
+    assert one.finding is None
+    stub = f"// launch k(): grid=1 block=64\n{ASKED}"
+    other = stub.replace("64", "128").replace("// bound: ?", "// bound: memory")
+    (one,) = of(other, Bound(), stub, COUNTED)
+    assert one.finding is not None
+    assert one.finding.cause == "other_kernel"
+
+
 def test_every_limit_is_a_counter() -> None:
     assert {counter for counter, _ in LIMITS.values()} <= {*KERNEL_COUNTERS}
 
