@@ -6,7 +6,7 @@
 #include <cuda_pipeline_primitives.h>
 
 #define TEAM 8      // groups that a block works on: any 8 groups begin at a multiple of 32 bytes
-#define BLOCKS 512  // of a launch, at most
+#define BLOCKS 512  // of a launch, at most: one for each multiprocessor, or those of a large sample
 
 __device__ float4 operator+(float4 u, float4 v) { return {u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w}; }
 __device__ float4 operator-(float4 u, float4 v) { return {u.x - v.x, u.y - v.y, u.z - v.z, u.w - v.w}; }
@@ -56,7 +56,8 @@ struct Moments {
 
 // What blocks know about their slices: of each group the mean, and the squares around it. The upper half of a word is the
 // number of the iteration, which no other one of this launch or an earlier one has; the lower half is a float. One store
-// writes both: no fence is needed, and nobody has to clear words. Iterations take turns with four sets of words.
+// writes both: no fence is needed, and nobody has to clear words. Four iterations have words of their own: while a block
+// reads those of one, others may have published three more.
 __device__ volatile unsigned long long published[4 * BLOCKS * TEAM][2];
 
 // In the upper half the iterations of all earlier launches, in the lower half how many blocks of this one have begun.
