@@ -51,6 +51,9 @@ EXERCISE = Exercise(
         {"samples": 2, "pixels": 257, "groups": 1, "width": 4},
         {"samples": 1, "pixels": 33, "groups": 2, "width": 330},
         {"samples": 3, "pixels": 65, "groups": 32, "width": 10},
+        # A sample needs blocks of more than half of the multiprocessors, where it stays on the chip: they go over the
+        # samples in five iterations.
+        {"samples": 5, "pixels": 3, "groups": 640, "width": 2},
     ),
     secret={"samples": (1, 4, 1), "pixels": (2, 120, 1), "groups": (2, 12, 2), "width": (2, 12, 2)},
     simulated={"samples": 3, "pixels": 64, "groups": 32, "width": 10},
