@@ -197,7 +197,9 @@ def why_none(row: BenchRow) -> str:
 
 def profile_of(report: BenchReport) -> Profile:
     """The pass lines of a report: of each exercise's first row, which is of the graded size."""
-    first = {row.exercise: row for row in reversed(report.rows)}
+    first: dict[str, BenchRow] = {}
+    for row in report.rows:
+        first.setdefault(row.exercise, row)
     lines = {name: line_below(row.fraction or 0.0, row.of) for name, row in first.items() if not why_none(row)}
     return Profile(report.gpu.name, report.date, dict(report.versions), lines)
 
