@@ -146,7 +146,7 @@ def _line_fault(answer: BugLine, text: str, texts: Texts) -> Fault:
     named = int(match[1])
     if not 1 <= named <= length:
         return "outside", {"named": named, "length": length}
-    right = named in bug_lines(answer, texts.stub) or (texts.passes and named in mended_lines(texts.text, texts.stub))
+    right = named in bug_lines(answer, texts.stub) or (texts.passes and named in changed_lines(texts.text, texts.stub))
     return ("", {}) if right else ("elsewhere", {"named": named})
 
 
@@ -191,10 +191,10 @@ def found_note(every: Sequence[Judged], file: str) -> Finding | None:
 _ALWAYS_CODE = re.compile(r"//[ \t]*(launch|passes|scratch|zero|constant)\b")
 
 
-def mended_lines(text: str, stub: str) -> range:
-    """The lines of the stub that a file changes, if its only difference is one line of code; else none.
+def changed_lines(text: str, stub: str) -> range:
+    """The lines of the stub that a file changes, if its only difference is one line of a function; else none.
 
-    Of a new line these are the lines beside its place. A definition for the preprocessor changes other lines, too.
+    Of a new line these are the lines beside its place. What stands outside of all functions is no part of the kernel.
     """
     own, given = (_code_lines(one) for one in (text, stub))
     first = next(
@@ -204,6 +204,9 @@ def mended_lines(text: str, stub: str) -> range:
     while rest_of_own and rest and rest_of_own[-1][1] == rest[-1][1]:
         rest_of_own, rest = rest_of_own[:-1], rest[:-1]
     if max(len(rest_of_own), len(rest)) != 1 or any(line.startswith("#") for _, line in (*rest_of_own, *rest)):
+        return range(0)
+    before = "".join(line for _, line in given[:first] if not line.startswith("//"))
+    if before.count("{") <= before.count("}"):
         return range(0)
     if rest:
         return range(rest[0][0], rest[0][0] + 1)

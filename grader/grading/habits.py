@@ -36,7 +36,7 @@ def notes(text: str, file: str, launches: Sequence[LaunchRecord]) -> Iterator[Fi
 def _masks(source: SourceView, file: str) -> Iterator[Finding]:
     """The first operation of lanes whose mask is __activemask()."""
     calls = source.parts(1, END, "call")
-    if any(one.name in _COUNTS_LANES and _is_active(one, source, *one.texts) for one in calls):
+    if any(one.name in _COUNTS_LANES and _is_the_mask(one, source) for one in calls):
         return
     own = (one for one in calls if _OF_LANES.fullmatch(one.name) and _is_active(one, source, *one.texts[:1]))
     first = next(own, None)
@@ -46,6 +46,13 @@ def _masks(source: SourceView, file: str) -> Iterator[Finding]:
 
 def _is_active(call: Part, source: SourceView, *arguments: str) -> bool:
     return any(ACTIVE_MASK in made_of(one, source, call.line) for one in arguments)
+
+
+def _is_the_mask(call: Part, source: SourceView) -> bool:
+    """Whether a call's argument is the mask itself, and not something that was made with it."""
+    own = (source.local(one, call.line) for one in call.texts)
+    values = {*call.texts, *(local.texts[1] for local in own if local is not None)}
+    return f"{ACTIVE_MASK}()" in values
 
 
 def _some_warps_skip_a_barrier(launch: LaunchRecord) -> bool:

@@ -23,7 +23,7 @@ from grader.grading.answers import (
     faults,
     found_note,
     judged,
-    mended_lines,
+    changed_lines,
 )
 from grader.render.evidence import answer_rows
 from grader.verdict import LaunchRecord, Verdict
@@ -89,7 +89,7 @@ def test_an_answer_is_right_or_has_a_cause(text: str, cause: str) -> None:
 )
 def test_a_mend_of_one_line_is_in_that_line_if_the_kernel_passes(old: str, new: str, lines: list[int]) -> None:
     text = STUB.replace(old, new)
-    assert [*mended_lines(text, STUB)] == lines
+    assert [*changed_lines(text, STUB)] == lines
     elsewhere = BugLine(lines=("void k",))
     for named in (3, 4, 5):
         for passes in (False, True):
@@ -98,10 +98,12 @@ def test_a_mend_of_one_line_is_in_that_line_if_the_kernel_passes(old: str, new: 
             assert one.right is (passes and named in lines)
 
 
-def test_a_changed_launch_line_is_a_changed_line() -> None:
-    stub = f"// launch k(): grid=1 block=64\n{STUB}"
-    assert [*mended_lines(stub.replace("64", "128"), stub)] == [1]
-    assert [*mended_lines(stub.replace("64", "128").replace("load()", "load(1)"), stub)] == []
+@pytest.mark.parametrize("above", ["// launch k(): grid=1 block=64", "constexpr int BLOCK = 64;"])
+def test_what_stands_outside_of_the_kernel_is_not_its_bug(above: str) -> None:
+    stub = f"{above}\n{STUB}"
+    assert [*changed_lines(stub.replace("64", "128"), stub)] == []
+    assert [*changed_lines(stub.replace("64", "128").replace("load()", "load(1)"), stub)] == []
+    assert [*changed_lines(stub.replace("load()", "load(1)"), stub)] == [5]
 
 
 def test_a_placeholder_beside_an_answer_does_not_count() -> None:

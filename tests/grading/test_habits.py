@@ -41,6 +41,7 @@ def test_a_barrier_in_a_branch_is_noted_where_warps_skip_it(body: str, barriers:
         ("unsigned m = 0xffffffff;\nx[t] = __shfl_down_sync(m, x[t], 1);", None),
         ("x[t] = __activemask();\nx[t] = __shfl_down_sync(0xffffffff, x[t], 1);", None),
         ("unsigned m = __activemask();\nint first = __ffs(m) - 1;\nx[t] = __shfl_sync(m, x[t], first);", None),
+        ("unsigned m = __match_any_sync(__activemask(), n);\nx[t] = __popc(m);", 3),
         ("// not __activemask()\nx[t] = __shfl_down_sync(0xffffffff, x[t], 1);", None),
     ],
 )
