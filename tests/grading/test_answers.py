@@ -20,10 +20,10 @@ from grader.grading.answers import (
     Judged,
     Texts,
     bug_lines,
+    changed_lines,
     faults,
     found_note,
     judged,
-    changed_lines,
 )
 from grader.render.evidence import answer_rows
 from grader.verdict import LaunchRecord, Verdict
