@@ -62,14 +62,15 @@ def main() -> int:
     folders[0].mkdir(parents=True, exist_ok=True)
     lines = shipped_file(backend.gpu.name)
     target_lines = given.to / lines.name if given.to else lines
-    good = True
-    for name in given.names:
-        report = bench([catalog.find(name)], backend, secrets.randbits(53))
+    good, documents = True, dict[str, str]()
+    for name in given.names:  # before anything is measured
         older = document_of(name, folders, backend.gpu.name)
         if older is None and not given.document:
             print(f"no document has {name}: --document names one")
             return 1
-        document = older.name if older else Path(given.document).with_suffix(".json").name
+        documents[name] = older.name if older else Path(given.document).with_suffix(".json").name
+    for name, document in documents.items():
+        report = bench([catalog.find(name)], backend, secrets.randbits(53))
         rest = next((folder / document for folder in folders if (folder / document).exists()), None)
         written(report, rest, folders[0] / document, catalog)
         known = next((path for path in (target_lines, lines) if path.exists()), None)

@@ -186,7 +186,7 @@ def found_note(every: Sequence[Judged], file: str) -> Finding | None:
     return Finding("bug_found", file=file, line=right[0].line) if right else None
 
 
-# ----------------------------------------------------------------------------------------------------- the mend's lines
+# --------------------------------------------------------------------------------------------------- the changed lines
 
 _ALWAYS_CODE = re.compile(r"//[ \t]*(launch|passes|scratch|zero|constant)\b")
 
@@ -216,12 +216,10 @@ def changed_lines(text: str, stub: str) -> range:
 
 def _code_lines(text: str) -> list[tuple[int, str]]:
     """The lines of code with their numbers, without comments and blanks; lines for the grader are code."""
-    code = without_comments(text).splitlines()
-    lines = (
-        (number, line if _ALWAYS_CODE.match(line.strip()) else code[number - 1])
-        for number, line in enumerate(text.splitlines(), 1)
-    )
-    return [(number, "".join(line.split())) for number, line in lines if line.strip()]
+    # Not splitlines(): in a comment it also ends lines at characters that become blanks.
+    both = zip(text.split("\n"), without_comments(text).split("\n"), strict=True)
+    kept = (line if _ALWAYS_CODE.match(line.strip()) else code for line, code in both)
+    return [(number, "".join(line.split())) for number, line in enumerate(kept, 1) if line.strip()]
 
 
 # --------------------------------------------------------------------------------------------- the exercise's own lines

@@ -89,12 +89,15 @@ def accessed(code: str, names: Sequence[str], mark: str) -> tuple[int, int] | No
     return None
 
 
+_NEXT_INDEX = re.compile(r"\s*\[")
+
+
 def _end_of_indices(code: str, at: int) -> int:
     """Where the brackets that begin at ``at`` end: ``[threadIdx.y][threadIdx.x + 1]``."""
     depth = 0
     for end, character in enumerate(code[at:], start=at):
         depth += (character == "[") - (character == "]")
-        if depth == 0 and not code[end + 1 :].lstrip().startswith("["):
+        if depth == 0 and character == "]" and not _NEXT_INDEX.match(code, end + 1):
             return end + 1
     return len(code)
 

@@ -106,6 +106,11 @@ def test_what_stands_outside_of_the_kernel_is_not_its_bug(above: str) -> None:
     assert [*changed_lines(stub.replace("load()", "load(1)"), stub)] == [5]
 
 
+@pytest.mark.parametrize("inside", ["\x0c", "\x0b", "\x1c", "\x85", "\u2028", "\r"])
+def test_a_comment_may_have_any_character(inside: str) -> None:
+    assert [*changed_lines(STUB.replace("load()", f"load(1); // a{inside}b"), STUB)] == [4]
+
+
 def test_a_placeholder_beside_an_answer_does_not_count() -> None:
     assert cause_of(f"{STUB}\n// bug: 4") == "right"
 

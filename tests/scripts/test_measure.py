@@ -60,7 +60,8 @@ def test_the_lines_come_from_the_same_run_and_the_others_stay(run, tmp_path: Pat
 
 
 def test_an_exercise_that_no_document_has_needs_the_name_of_one(run, tmp_path: Path, capsys) -> None:
-    assert run("debug_me_1") == 1
+    assert run("vector_add", "debug_me_1") == 1
     assert "no document has debug_me_1: --document names one" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []  # nothing was measured
     run("debug_me_1", "--document", "h200-tools.md")
     assert (tmp_path / "h200-tools.md").exists()
