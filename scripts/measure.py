@@ -4,7 +4,7 @@ python scripts/measure.py NAME… [--to FOLDER] [--document NAME.md] [--device N
 
 A row goes into the document that has the exercise, or into ``--document`` if none has it. Files are written after each
 exercise: what was measured stays if the run is cut off. With ``--to`` they go into that folder, from which they are
-copied by hand: documents, and the profile with the pass lines. Afterwards `scripts/docs` writes the pages.
+copied by hand: documents, and in ``gpus`` the profile with the pass lines. Afterwards `scripts/docs` writes the pages.
 
 Exits 1 if a row is not good, as `grade bench` does.
 """
@@ -61,7 +61,7 @@ def main() -> int:
     folders = [given.to, RESULTS] if given.to else [RESULTS]
     folders[0].mkdir(parents=True, exist_ok=True)
     lines = shipped_file(backend.gpu.name)
-    target_lines = given.to / lines.name if given.to else lines
+    target_lines = given.to / "gpus" / lines.name if given.to else lines
     good, documents = True, dict[str, str]()
     for name in given.names:  # before anything is measured
         older = document_of(name, folders, backend.gpu.name)
@@ -73,6 +73,7 @@ def main() -> int:
         report = bench([catalog.find(name)], backend, secrets.randbits(53))
         rest = next((folder / document for folder in folders if (folder / document).exists()), None)
         written(report, rest, folders[0] / document, catalog)
+        target_lines.parent.mkdir(exist_ok=True)
         known = next((path for path in (target_lines, lines) if path.exists()), None)
         save(merged(read_profile(known) if known else None, profile_of(report), catalog), target_lines)
         good = good and all(row.good for row in report.rows)

@@ -40,7 +40,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 def test_each_row_goes_into_the_document_that_has_the_exercise(run, tmp_path: Path, capsys) -> None:
     assert run("vector_add", "transpose_v1") == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["h200.json", "h200.md", "nvidia-h200.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gpus", "h200.json", "h200.md"]
     report = report_from_json((tmp_path / "h200.json").read_text(encoding="utf-8"))
     assert [row.exercise for row in report.rows] == [row.exercise for row in OLD.rows]
     assert {row.exercise for row in report.rows if row.measured and row.measured.fraction_of_peak == 0.5} == {
@@ -51,9 +51,20 @@ def test_each_row_goes_into_the_document_that_has_the_exercise(run, tmp_path: Pa
     assert "0.500 of the peak, to reach 0.4" in capsys.readouterr().out
 
 
+def test_a_folder_can_be_measured_into_again(run, tmp_path: Path) -> None:
+    run("vector_add")
+    run("transpose_v1")
+    report = report_from_json((tmp_path / "h200.json").read_text(encoding="utf-8"))
+    assert [row.exercise for row in report.rows if row.fraction == 0.5] == ["vector_add", "transpose_v1"]
+    lines = read_profile(tmp_path / "gpus" / "nvidia-h200.json").lines
+    assert (lines["vector_add"].solution, lines["transpose_v1"].solution) == (0.5, 0.5)
+
+
 def test_the_lines_come_from_the_same_run_and_the_others_stay(run, tmp_path: Path) -> None:
     run("vector_add", "transpose_v1")
-    before, after = (read_profile(path).lines for path in (shipped_file(OLD.gpu.name), tmp_path / "nvidia-h200.json"))
+    before, after = (
+        read_profile(path).lines for path in (shipped_file(OLD.gpu.name), tmp_path / "gpus" / "nvidia-h200.json")
+    )
     assert {name for name in after if after[name].solution != before[name].solution} == {"vector_add", "transpose_v1"}
     assert after["vector_add"].solution == 0.5
     assert after.keys() == before.keys()

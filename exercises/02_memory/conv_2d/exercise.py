@@ -40,11 +40,12 @@ EXERCISE = Exercise(
     target=Target(
         unit="bandwidth",
         of="ceiling",
-        fraction=0.70,
-        reach=0.75,
+        fraction=0.77,
+        reach=0.80,
         ceiling="copy_f32x4",
         note="the fma alone take three quarters of the copy's time; with tiles that a block loads, computes and stores "
-        "one after another the solution had 0.59, with a ring of rows that cp.async fills 0.74",
+        "one after another the solution had 0.59, with a ring of rows that cp.async fills 0.74. A relative of it takes "
+        "152 us, 129 without accesses to memory, 143 without fma, and a copy 124",
     ),
     technique=(
         # 4 bytes, and the halo: 4.4 with strips, 5.0 with tiles of 32 x 128, 5.6 of 32 x 32, 8.3 of 8 x 32.

@@ -39,7 +39,7 @@ EXERCISE = Exercise(
         fraction=0.88,
         reach=0.90,
         ceiling="read_f32x4",
-        note="5 % below 0.932, a trial on an H200. In that trial copies without evict_first had 0.965 of the rate, and "
+        note="0.925 on an H200. In a trial copies without evict_first had 0.965 of the rate, and "
         "find_firsts with one segment for each thread 0.973; in an earlier one, tiles that search for their first "
         "segment had 0.84 of the rate of tiles that are told",
     ),

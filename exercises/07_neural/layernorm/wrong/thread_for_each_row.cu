@@ -1,4 +1,4 @@
-// expect: technique
+// expect: sim=technique
 // One thread walks over a row by itself: the lanes of a warp are whole rows apart, and each brings its own sector.
 
 // launch layernorm(x, gamma, beta, y, rows, cols, eps): grid=cdiv(rows, 128) block=128
