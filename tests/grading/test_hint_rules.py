@@ -408,95 +408,153 @@ unwritten.write_before_the_read
     thread 5 of block 0 reads shared part[3] at k.cu:4 before it was written
     → write every element before it is read
 
-races.barrier_that_is_not_called
+barriers.barrier_that_is_not_called
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
     → line 5 says `__syncthreads` without (), which calls nothing: write `__syncthreads();`
 
-races.barrier_of_one_warp
+barriers.barrier_of_one_warp
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
     → the __syncwarp() in line 5 orders the lanes of one warp only: between warps it takes __syncthreads()
 
-races.return_before_the_barrier
+barriers.return_before_the_barrier
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:7, no barrier between
     → the __syncthreads() in line 6 does not order these two: threads that return in line 5 never reach it, and
       it waits for the others only. Put the work into an if, so that every thread of the block stays until the
       last barrier
 
-races.barrier_of_one_round
+barriers.barrier_of_one_round
     race on shared part[3]: read by thread 49 at k.cu:7, written by thread 5 at k.cu:5, no barrier between
     → the __syncthreads() in line 6 orders one iteration of the loop in line 4, but not the next iteration after
       it: end the loop's body with a __syncthreads() too
 
-races.barrier_of_one_call
+barriers.barrier_of_one_call
     race on shared part[3]: written by thread 49 at k.cu:2, read by thread 5 at k.cu:4, no barrier between
     → written in the call in line 8, read in the call in line 7, and the __syncthreads() in line 3 orders the
       accesses of one call of f() only: end f() with a __syncthreads() after its last access, or give each call
       an array of its own
 
-races.way_around_the_barrier
+barriers.way_around_the_barrier
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:7, no barrier between
     → the __syncthreads() in line 6 does not order these two: is there a way around it?
 
-races.step_of_one_warp
+barriers.step_of_one_warp
     race on shared part[3]: written by thread 9 at k.cu:5, read by thread 5 at k.cu:5, no barrier between
     → both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between
       a step and the next, and let only the lanes that add take part (`if (t < s)`); or read into a variable,
       __syncwarp(), then write. Shuffles need neither
 
-races.steps_of_one_warp
+barriers.steps_of_one_warp
     race on shared part[3]: written by thread 9 at k.cu:5, read by thread 5 at k.cu:6, no barrier between
     → both threads are lanes of one warp, and the lanes of a warp do not run in step: put a __syncwarp() between
       the two accesses
 
-races.no_barrier_before_the_next_round
+barriers.no_barrier_before_the_next_round
     race on shared part[3]: written by thread 49 at k.cu:5, read by thread 5 at k.cu:5, no barrier between
     → line 5 runs again in the next iteration of the loop in line 4, on what other threads have just written:
       end the loop's body with __syncthreads()
 
-races.read_and_write_of_one_step
+barriers.read_and_write_of_one_step
     race on shared part[3]: read by thread 32 at k.cu:4, written by thread 31 at k.cu:4, no barrier between
     → in line 4 a thread reads the element that another one writes: read into a variable, __syncthreads(), then
       write. If only some threads are to take part in a step, does a condition hold back the others? In a loop
       each step needs a barrier after it as well
 
-races.one_element_of_all_blocks
+overlaps.one_element_of_all_blocks
     race on x[0]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
     different blocks of one launch
     → did each block mean x[blockIdx.x]? If the element is meant for all of them: use an atomic, or a second
       launch
 
-races.rows_that_overlap
+overlaps.rows_that_overlap
     race on x[3]: written by thread 1 at k.cu:2, written by thread 2 at k.cu:2, no barrier between
     → in `r * rows + c` a row is `rows` elements long, but `c` ends at `cols`, so the rows overlap: how long is
       a row of x, and is the condition on it?
 
-races.one_index_for_all_threads
+overlaps.one_index_for_all_threads
     race on x[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
     → `blockIdx.x` is the same for all threads of a block: let one of them store there (`if (threadIdx.x ==
       0)`), or does the index lack threadIdx?
 
-races.one_index_in_all_blocks
+overlaps.one_index_in_all_blocks
     race on x[0]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
     different blocks of one launch
     → `threadIdx.x` is the same in all blocks, so each stores to the same elements: does the index lack
       blockIdx?
 
-races.same_index_in_two_blocks
+overlaps.same_index_in_two_blocks
     race on x[0]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:4, in
     different blocks of one launch
     → `start + c` is 0 for thread 0 of block 1 and for thread 0 of block 0, and only one of them should store
       there: check the index and the condition `c < n`
 
-races.two_indices_that_meet
+overlaps.two_indices_that_meet
     race on x[3]: written by thread 0 of block 1 at k.cu:4, written by thread 0 of block 0 at k.cu:5, in
     different blocks of one launch
     → `x[t]` in line 4 and `x[t + 64]` in line 5 are one element for two blocks: if each block is to have its
       own, look at where a block begins, and at both indices
 
-races.arrays_that_overlap
+overlaps.arrays_that_overlap
     race on shared part[3]: written by thread 0 at k.cu:4, written by thread 64 at k.cu:5, no barrier between
     → `low[t]` in line 4 and `high[t]` in line 5 are one element for two threads, so the two arrays overlap:
       where does each begin, and how many elements has it?
+
+overlaps.same_index_twice
+    race on shared part[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
+    → two threads come to the same index: give each an element of its own, or let only one of them store there,
+      or look at the condition: is it about the element that this line stores?
+
+copies.group_that_is_never_closed
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still in flight: it has not waited for it
+    → the wait in line 5 waits for groups of copies, and none is ever closed: put __pipeline_commit() after the
+      copies of each step
+
+copies.wait_that_leaves_groups
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still in flight: it has not waited for it
+    → line 5 waits until at most 1 of the newest groups is in flight, and this copy is in one of them: wait for
+      more, or close a group more before (an empty one counts)
+
+copies.wait_of_the_group
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still in flight: it has not waited for it
+    → cg::memcpy_async only starts the copy: put cg::wait(group) before the access. It waits for all copies and
+      synchronises the group; wait_prior<N> leaves the newest N in flight, and sync() waits for none
+
+copies.wait_of_the_object
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still in flight: it has not waited for it
+    → cuda::memcpy_async only starts the copy, and its last argument is what to wait for before the access: a
+      pipeline with consumer_wait(), a barrier with wait() or arrive_and_wait(). __syncthreads() does not wait
+      for it
+
+copies.wait_for_the_first_copy
+    race on shared part[3]: a second asynchronous copy into it, by thread 5 at k.cu:6, while the one that thread
+    49 started at k.cu:4 is still in flight
+    → wait for the first copy, and let all threads read what it brought, before the next one overwrites it
+
+copies.wait_before_the_access
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
+    k.cu:4 is still in flight: it has not waited for it
+    → before the access: __pipeline_wait_prior(0) (cp.async.wait_group 0; a larger number leaves that many of
+      the newest groups in flight), then __syncthreads()
+
+copies.every_thread_waits
+    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that thread 49 started at
+    k.cu:4 is still in flight: thread 49 has not waited for it
+    → every thread must wait for its own copies, __pipeline_wait_prior(0) (cp.async.wait_group 0; a larger
+      number leaves that many of the newest groups in flight), and a __syncthreads() must follow before others
+      read them
+
+copies.copy_overwrites
+    race on shared part[3]: read by thread 49 at k.cu:4, copied by thread 5 at k.cu:6, no barrier between
+    → the copy overwrites what other threads may still need: put a __syncthreads() between their last use and
+      the copy
+
+copies.copy_of_another_thread
+    race on shared part[3]: copied by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
+    → a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next
+      iteration must not start, either, before every thread is done with what it overwrites
 
 races.fence_of_the_block
     race on x[3]: written by thread 5 of block 1 at k.cu:4, read by thread 5 of block 0 at k.cu:6, in different
@@ -552,11 +610,6 @@ races.writes_of_blocks
     → blocks run in any order: let only one of them store to the element; where each has a part of the result,
       use an atomic, or a second launch
 
-races.same_index_twice
-    race on shared part[3]: written by thread 49 at k.cu:4, written by thread 5 at k.cu:4, no barrier between
-    → two threads come to the same index: give each an element of its own, or let only one of them store there,
-      or look at the condition: is it about the element that this line stores?
-
 races.one_line_in_shared
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:4, no barrier between
     → one line does both: in a loop, end its body with __syncthreads(); else let one thread do it, or atomicAdd
@@ -565,16 +618,6 @@ races.one_line
     race on x[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:4, no barrier between
     → one line does both: if the element is meant for all of them, use atomicAdd; if threads read what others
       write, write to another array than the one that is read
-
-races.copy_overwrites
-    race on shared part[3]: read by thread 49 at k.cu:4, copied by thread 5 at k.cu:6, no barrier between
-    → the copy overwrites what other threads may still need: put a __syncthreads() between their last use and
-      the copy
-
-races.copy_of_another_thread
-    race on shared part[3]: copied by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
-    → a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next
-      iteration must not start, either, before every thread is done with what it overwrites
 
 races.grid_sync_or_barrier
     race on x[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:6, no barrier between
@@ -621,49 +664,6 @@ races.the_same_work_twice
 races.one_writer_is_enough
     two threads write the same value to shared part[3]: thread 49 at k.cu:4, thread 5 at k.cu:4
     → harmless here, but one writer is enough
-
-copies.group_that_is_never_closed
-    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still in flight: it has not waited for it
-    → the wait in line 5 waits for groups of copies, and none is ever closed: put __pipeline_commit() after the
-      copies of each step
-
-copies.wait_that_leaves_groups
-    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still in flight: it has not waited for it
-    → line 5 waits until at most 1 of the newest groups is in flight, and this copy is in one of them: wait for
-      more, or close a group more before (an empty one counts)
-
-copies.wait_of_the_group
-    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still in flight: it has not waited for it
-    → cg::memcpy_async only starts the copy: put cg::wait(group) before the access. It waits for all copies and
-      synchronises the group; wait_prior<N> leaves the newest N in flight, and sync() waits for none
-
-copies.wait_of_the_object
-    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still in flight: it has not waited for it
-    → cuda::memcpy_async only starts the copy, and its last argument is what to wait for before the access: a
-      pipeline with consumer_wait(), a barrier with wait() or arrive_and_wait(). __syncthreads() does not wait
-      for it
-
-copies.wait_for_the_first_copy
-    race on shared part[3]: a second asynchronous copy into it, by thread 5 at k.cu:6, while the one that thread
-    49 started at k.cu:4 is still in flight
-    → wait for the first copy, and let all threads read what it brought, before the next one overwrites it
-
-copies.wait_before_the_access
-    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
-    k.cu:4 is still in flight: it has not waited for it
-    → before the access: __pipeline_wait_prior(0) (cp.async.wait_group 0; a larger number leaves that many of
-      the newest groups in flight), then __syncthreads()
-
-copies.every_thread_waits
-    race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that thread 49 started at
-    k.cu:4 is still in flight: thread 49 has not waited for it
-    → every thread must wait for its own copies, __pipeline_wait_prior(0) (cp.async.wait_group 0; a larger
-      number leaves that many of the newest groups in flight), and a __syncthreads() must follow before others
-      read them
 
 faults.pointer_of_the_host_file
     thread 5 of block 0 uses a null pointer at k.cu:4

@@ -357,7 +357,7 @@ def test_blocks_that_race_where_the_grid_is_to_wait_are_told_so(files):
     assert next_step(grid, "race", STAGES_FAILED, [shared]) == "Use a second launch."
 
 
-@pytest.mark.parametrize("rule", ["races.same_index_twice", "races.one_array_for_two_parameters", ""])
+@pytest.mark.parametrize("rule", ["overlaps.same_index_twice", "races.one_array_for_two_parameters", ""])
 def test_where_the_grid_is_to_wait_a_race_of_another_cause_keeps_its_hint(files, rule):
     Path("streams_host.py").write_text("work()\n")
     race = Diagnostic("race", "race on x[0]", file="streams.cu", line=1, space="global", hint="look there", rule=rule)

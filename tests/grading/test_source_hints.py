@@ -150,26 +150,26 @@ SUM = "if (t == 0) for (int k = 0; k < 64; ++k) src[0] += part[k];"
 
 def test_return_before_the_barrier_is_named() -> None:
     one = first(f"part[t] = 1;\nif (t >= 32) return;\n__syncthreads();\n{SUM}")
-    assert one.rule == "races.return_before_the_barrier"
+    assert one.rule == "barriers.return_before_the_barrier"
     assert "return in line 4" in one.hint
 
 
 def test_barrier_without_brackets_is_named() -> None:
     one = first(f"part[t] = 1;\n__syncthreads;\n{SUM}")
-    assert one.rule == "races.barrier_that_is_not_called"
+    assert one.rule == "barriers.barrier_that_is_not_called"
     assert "line 4" in one.hint
 
 
 def test_barrier_of_one_warp_is_not_one_of_the_block() -> None:
     one = first(f"part[t] = 1;\n__syncwarp();\n{SUM}")
-    assert one.rule == "races.barrier_of_one_warp"
+    assert one.rule == "barriers.barrier_of_one_warp"
     assert "line 4" in one.hint
 
 
 def test_loop_that_comes_back_without_a_barrier_is_told_so() -> None:
     body = "for (int k = 1; k < 9; ++k) {\n    part[t] = k;\n    __syncthreads();\n    src[t] = part[t ^ 32];\n}"
     one = first(body)
-    assert one.rule == "races.barrier_of_one_round"
+    assert one.rule == "barriers.barrier_of_one_round"
     assert ("line 5" in one.hint, "line 3" in one.hint) == (True, True)
 
 
@@ -187,21 +187,21 @@ src[t] = sum;"""
 
 def test_the_loop_that_comes_back_is_the_one_that_both_lines_are_in() -> None:
     one = first("float sum = 0;\n" + TILED)
-    assert one.rule == "races.barrier_of_one_round"
+    assert one.rule == "barriers.barrier_of_one_round"
     assert ("line 8" in one.hint, "line 4" in one.hint) == (True, True)
 
 
 @pytest.mark.parametrize("inline", ["__forceinline__", "__noinline__"])
 def test_accesses_in_two_calls_of_a_function_are_told_by_their_calls(inline: str) -> None:
     one = of_function(inline, "src[t] = f(part, t);\nsrc[t] += f(part, t + 1);")
-    assert one.rule == "races.barrier_of_one_call"
+    assert one.rule == "barriers.barrier_of_one_call"
     assert {int(line) for line in re.findall(r"the call in line (\d+)", one.hint)} == {8, 9}
     assert "the __syncthreads() in line 3 orders the accesses of one call of f() only" in one.hint
 
 
 def test_a_call_in_a_loop_is_told_that_the_next_one_follows() -> None:
     one = of_function("__noinline__", "for (int k = 0; k < 3; ++k)\n    src[t] += f(part, t + k);")
-    assert one.rule == "races.barrier_of_one_call"
+    assert one.rule == "barriers.barrier_of_one_call"
     assert "the one in line 9 is in the loop in line 8" in one.hint
 
 
@@ -225,7 +225,7 @@ def test_a_barrier_elsewhere_is_not_blamed_for_what_a_lambda_does() -> None:
         "for (int l = 0; l < 4; ++l) {\n    sum += part[t ^ 33];\n    put(l);\n    __syncthreads();\n}\nsrc[t] = sum;"
     )
     assert one.kind == "race"
-    assert one.rule not in ("races.way_around_the_barrier", "races.barrier_of_one_round")
+    assert one.rule not in ("barriers.way_around_the_barrier", "barriers.barrier_of_one_round")
 
 
 def test_without_any_barrier_one_is_advised() -> None:
@@ -257,7 +257,7 @@ if (t == 0) src[0] = part[0];"""
 def test_a_line_that_runs_again_without_a_barrier_is_told_so() -> None:
     one = first(TREE % "")
     assert one.kind == "race"
-    assert one.rule == "races.no_barrier_before_the_next_round"
+    assert one.rule == "barriers.no_barrier_before_the_next_round"
     assert ("line 6" in one.hint, "line 4" in one.hint) == (True, True)
 
 
@@ -271,7 +271,7 @@ def test_lanes_of_the_last_warp_are_told_that_they_do_not_run_in_step() -> None:
     one = first("part[t] = src[t]; __syncthreads();\nif (t < 32) {\n    part[t] += part[t + 32];\n"
                 "    part[t] += part[t + 16];\n}\nif (t == 0) src[0] = part[0];")  # fmt: skip
     assert one.kind == "race"
-    assert one.rule == "races.step_of_one_warp"
+    assert one.rule == "barriers.step_of_one_warp"
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_lanes_of_the_last_warp_are_told_that_they_do_not_run_in_step() -> None:
 def test_steps_of_a_warp_through_a_volatile_pointer_are_told_of_lanes(steps: str, begin: str) -> None:
     one = first(f"part[t] = src[t]; __syncthreads();\nif (t < 32) {{\n    volatile float* p = part;\n    {steps}\n}}\n"
                 "if (t == 0) src[0] = part[0];")  # fmt: skip
-    assert (one.kind, one.rule) == ("race", "races.step_of_one_warp")
+    assert (one.kind, one.rule) == ("race", "barriers.step_of_one_warp")
     assert one.hint.startswith(begin)
     assert "__syncwarp()" in one.hint
 
@@ -293,7 +293,7 @@ def test_steps_of_a_warp_through_a_volatile_pointer_are_told_of_lanes(steps: str
 def test_a_barrier_of_a_warp_for_one_iteration_does_not_order_the_next() -> None:
     one = first("float sum = src[t];\nif (t < 32) {\n    for (int s = 16; s > 0; s /= 2) {\n        part[t] = sum;\n"
                 "        __syncwarp();\n        sum += part[t ^ s];\n    }\n}\nsrc[t] = sum;")  # fmt: skip
-    assert (one.kind, one.rule) == ("race", "races.steps_of_one_warp")
+    assert (one.kind, one.rule) == ("race", "barriers.steps_of_one_warp")
     assert ("line 7" in one.hint, "line 5" in one.hint, "next iteration" in one.hint) == (True, True, True)
 
 
@@ -306,14 +306,14 @@ def test_a_barrier_of_a_warp_for_one_iteration_does_not_order_the_next() -> None
 )
 def test_a_condition_is_asked_about_where_there_is_one(store: str, says: str) -> None:
     one = first(store)
-    assert (one.kind, one.rule) == ("race", "races.same_index_twice")
+    assert (one.kind, one.rule) == ("race", "overlaps.same_index_twice")
     assert one.hint.endswith(says) or f"{says}:" in one.hint
 
 
 def test_threads_of_rows_are_told_how_rows_are_counted() -> None:
     plan = LaunchPlan((Launch("k", ("x",), (1, 1, 1), (8, 2, 1), shared_bytes=256),))
     one = first("int i = threadIdx.y * 4 + t;\nif (i < 64) src[i] = t + 100 * threadIdx.y;", plan)
-    assert (one.kind, one.rule) == ("race", "races.same_index_twice")
+    assert (one.kind, one.rule) == ("race", "overlaps.same_index_twice")
     assert "y by the length of a row" in one.hint
 
 
@@ -366,16 +366,16 @@ def test_a_function_with_a_barrier_is_for_all_threads(condition: str, speaks: bo
 @pytest.mark.parametrize(
     ("step", "rule"),
     [
-        ("if (t >= s) part[t] += part[t - s];", "read_and_write_of_one_step"),
-        ("part[t] = part[t] + part[(t + s) % 64];", "read_and_write_of_one_step"),
-        ("part[0] += part[0] + t;", "one_line_in_shared"),
-        ("part[t / 2] += 1;", "one_line_in_shared"),
+        ("if (t >= s) part[t] += part[t - s];", "barriers.read_and_write_of_one_step"),
+        ("part[t] = part[t] + part[(t + s) % 64];", "barriers.read_and_write_of_one_step"),
+        ("part[0] += part[0] + t;", "races.one_line_in_shared"),
+        ("part[t / 2] += 1;", "races.one_line_in_shared"),
     ],
 )
 def test_an_atomic_is_not_advised_where_a_step_reads_another_element_than_it_writes(step: str, rule: str) -> None:
     one = first(f"part[t] = src[t]; __syncthreads();\nfor (int s = 1; s < 64; s *= 2) {{\n    {step}\n"
                 "    __syncthreads();\n}\nsrc[t] = part[t];")  # fmt: skip
-    assert (one.kind, one.rule) == ("race", f"races.{rule}")
+    assert (one.kind, one.rule) == ("race", rule)
 
 
 # ------------------------------------------------------------------------------------ which index and which condition
@@ -458,16 +458,16 @@ def test_a_wide_access_between_two_groups_is_told_so_first(offset: int, says: st
 )
 def test_an_index_that_is_the_same_in_two_blocks_is_no_matter_of_atomics(store: str, rule: str) -> None:
     one = first(store, GRID)
-    assert (one.kind, one.rule) == ("race", f"races.{rule}")
+    assert (one.kind, one.rule) == ("race", f"overlaps.{rule}")
     assert ("atomic" in one.hint) == (rule == "one_element_of_all_blocks")
 
 
 def test_two_arrays_that_overlap_are_no_matter_of_barriers() -> None:
     overlap = "float* low = part; float* high = part + 4;\nif (t < 40) {\nlow[t] = t;\nhigh[t] = t + 1;\n}"
     rest = "\n__syncthreads();\nsrc[t] = low[t % 9];"
-    assert first(f"{overlap}{rest}").rule == "races.arrays_that_overlap"
+    assert first(f"{overlap}{rest}").rule == "overlaps.arrays_that_overlap"
     again = overlap.replace("\nhigh", "\nfloat own = low[t];\nif (own < 9)\n    high")
-    assert first(f"{again}{rest}").rule != "races.arrays_that_overlap"
+    assert first(f"{again}{rest}").rule != "overlaps.arrays_that_overlap"
 
 
 def test_a_store_before_the_atomics_of_other_blocks_is_no_matter_of_fences() -> None:

@@ -70,7 +70,7 @@ def test_a_wait_orders_the_thread_that_waits_and_a_barrier_is_missing_for_the_ot
     assert lines(found, "race") >= {(("copy", 6), ("read", 9))}
     assert set(found.kinds) <= {"race", "uninitialised_read"}
     race = next(e for e in found.events if e.kind == "race")
-    assert rule_of(finding(race, NAME, {})) == "races.copy_of_another_thread"
+    assert rule_of(finding(race, NAME, {})) == "copies.copy_of_another_thread"
 
 
 def test_a_warp_is_ordered_by_syncwarp_after_the_wait() -> None:
@@ -408,7 +408,7 @@ def test_a_copy_that_stands_behind_what_it_overwrites_needs_a_barrier_before_it(
     one_warp = "s[t] = 1; __syncthreads(); y[i] = s[31 - t];\nCOPY(&s[t], x + i, 4); __pipeline_wait_prior(0);"
     found = ran(one_warp, block=32)
     assert {frozenset(pair) for pair in lines(found, "race")} == {frozenset({("read", 6), ("copy", 7)})}
-    assert first(found)[1] == "races.copy_overwrites"
+    assert first(found)[1] == "copies.copy_overwrites"
 
 
 LOOP = """COPY(&s[t], x + i, 4); __pipeline_commit();
@@ -422,7 +422,7 @@ for (int r = 0; r < 2; ++r) {
 def test_in_a_loop_the_barrier_is_missing_after_the_wait_or_before_the_copy() -> None:
     after, before = (ran(LOOP % barriers) for barriers in (("", "__syncthreads();"), ("__syncthreads();", "")))
     assert (after.kinds[0], before.kinds[0]) == ("race", "race")
-    assert (first(after)[1], first(before)[1]) == ("races.copy_of_another_thread", "races.copy_overwrites")
+    assert (first(after)[1], first(before)[1]) == ("copies.copy_of_another_thread", "copies.copy_overwrites")
 
 
 def test_a_source_that_another_thread_has_just_written_needs_a_barrier() -> None:

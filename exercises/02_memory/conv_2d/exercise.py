@@ -71,5 +71,5 @@ EXERCISE = Exercise(
     tolerance=Tolerance(chain="49", scale="8"),
     baseline="stencil:weighted_image",
     rivals=("pytorch:weighted_image", "pytorch:weighted_image_compiled"),
-    compared=("wrong/no_tile.diff", "wrong/one_result_a_thread.diff"),
+    compared=("wrong/no_tile.cu", "wrong/one_result_a_thread.cu"),
 )

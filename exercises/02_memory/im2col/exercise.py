@@ -86,5 +86,5 @@ EXERCISE = Exercise(
     ),
     baseline="images:im2col",
     rivals=("pytorch:im2col", "pytorch:im2col_compiled"),
-    compared=("wrong/value_of_y_a_thread.diff",),
+    compared=("wrong/value_of_y_a_thread.cu",),
 )

@@ -64,5 +64,5 @@ EXERCISE = Exercise(
     ),
     baseline="images:max_pool",
     rivals=("pytorch:max_pool", "pytorch:max_pool_compiled"),
-    compared=("wrong/value_of_y_a_thread.diff",),
+    compared=("wrong/value_of_y_a_thread.cu",),
 )

@@ -55,5 +55,5 @@ EXERCISE = Exercise(
     tolerance=Tolerance(chain="17", scale="4"),
     baseline="stencil:weighted_line",
     rivals=("pytorch:weighted_line", "pytorch:weighted_line_compiled"),
-    compared=("wrong/one_float_a_thread.diff", "wrong/no_tile.diff"),
+    compared=("wrong/one_float_a_thread.cu", "wrong/no_tile.cu"),
 )

@@ -94,5 +94,5 @@ EXERCISE = Exercise(
     tolerance=Tolerance(chain="1", scale="4"),
     baseline="elementwise:strided_broadcast",
     rivals=("pytorch:strided_broadcast", "pytorch:strided_broadcast_compiled"),
-    compared=("wrong/index_taken_apart.diff",),
+    compared=("wrong/index_taken_apart.cu",),
 )

@@ -76,5 +76,5 @@ EXERCISE = Exercise(
     tolerance=Tolerance(chain="4", scale="4"),
     baseline="images:upsample_nearest_2d",
     rivals=("pytorch:upsample_nearest_2d", "pytorch:upsample_nearest_2d_compiled"),
-    compared=("wrong/value_of_y_a_thread.diff",),
+    compared=("wrong/value_of_y_a_thread.cu",),
 )

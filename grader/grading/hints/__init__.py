@@ -21,6 +21,7 @@ from grader.verdict import Diagnostic
 def rules() -> tuple[Rule, ...]:
     """All rules, in the order in which they are tried."""
     from grader.grading.hints import (
+        barriers,
         bounds,
         copies,
         faults,
@@ -28,12 +29,14 @@ def rules() -> tuple[Rule, ...]:
         hostfile,
         large,
         outputs,
+        overlaps,
         races,
         slips,
         unwritten,
     )
 
-    modules = (large, slips, fragments, bounds, hostfile, unwritten, races, copies, faults, outputs)
+    between_threads = (barriers, overlaps, copies, races)
+    modules = (large, slips, fragments, bounds, hostfile, unwritten, *between_threads, faults, outputs)
     return tuple(rule for module in modules for rule in RULES_OF[module.__name__.rpartition(".")[2]])
 
 

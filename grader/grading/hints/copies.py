@@ -1,4 +1,4 @@
-"""Hints for asynchronous copies without a wait: the wait of its library, or a wait that is too weak."""
+"""Hints for asynchronous copies: a wait that is missing or too weak, and barriers between a copy and other threads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from grader.compile.parsing import Part
 from grader.findings.record import Finding
+from grader.grading.hints.barriers import in_one_warp
 from grader.grading.hints.rules import Seen, access, kernel, race, rule, table
 from grader.grading.source_view import END, SourceView
 
@@ -118,4 +119,51 @@ table(
     ("every_thread_waits", _KIND, "", race("copy_of_another", access("copy", 49, 4), access("read", 5, 6), kind=_KIND),
      f"every thread must wait for its own copies, {_PLAIN_WAIT}, and a __syncthreads() must follow before others read "
      "them"),
+)  # fmt: skip
+
+
+def _is_in_shared(found: Finding) -> bool:
+    return found.space == "shared" and any(place.role == "copy" for place in found.places)
+
+
+def _copy_is_last(found: Finding, seen: Seen) -> bool:
+    """Whether the copy certainly starts after the other access: a barrier is missing before it, and not after its wait.
+
+    The accesses of one warp are in their order. Between warps the lines decide, if no loop returns to the upper one.
+    """
+    first, second = found.places
+    if not _is_in_shared(found) or first.role == second.role:
+        return False
+    if in_one_warp(found):
+        return second.role == "copy"
+    copy, other = (first, second) if first.role == "copy" else (second, first)
+    low, high = other.line or 0, copy.line or 0
+    function = seen.source.function(low)
+    return bool(
+        0 < low < high
+        and seen.source.is_clear()
+        and function is not None
+        and function.kind == "kernel"
+        and function == seen.source.function(high)
+        and seen.source.loop(low, high) is None
+    )
+
+
+@rule("race", example=race("within_block", access("read", 49, 4), access("copy", 5, 6)), cause="within_block",
+      seen=kernel("x = part[t ^ 32];", "", "__pipeline_memcpy_async(part + t, src + t, 4);"))  # fmt: skip
+def copy_overwrites(found: Finding, seen: Seen) -> str:
+    if not _copy_is_last(found, seen):
+        return ""
+    return (
+        "the copy overwrites what other threads may still need: put a __syncthreads() between their last use and the "
+        "copy"
+    )
+
+
+table(
+    "copies",
+    ("copy_of_another_thread", "race", "within_block",
+     race("within_block", access("copy", 49, 4), access("read", 5, 6)),
+     "a wait is for the thread's own copies only: put a __syncthreads() after it. In a loop the copy of the next "
+     "iteration must not start, either, before every thread is done with what it overwrites", _is_in_shared),
 )  # fmt: skip

@@ -250,7 +250,7 @@ def test_every_block_storing_at_index_0_is_asked_whether_it_meant_its_own() -> N
     launch = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(32, 1, 1))
     with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("x", 2),)))
-    assert all_said(execution, source)[0].rule == "races.one_element_of_all_blocks"
+    assert all_said(execution, source)[0].rule == "overlaps.one_element_of_all_blocks"
 
 
 def test_barrier_that_some_threads_never_reach_names_who_waits_and_who_is_gone() -> None:
