@@ -4,7 +4,8 @@ python scripts/measure.py NAME… [--to FOLDER] [--document NAME.md] [--device N
 
 A row goes into the document that has the exercise, or into ``--document`` if none has it. Files are written after each
 exercise: what was measured stays if the run is cut off. With ``--to`` they go into that folder, from which they are
-copied by hand: documents, and in ``gpus`` the profile with the pass lines. Afterwards `scripts/docs` writes the pages.
+copied by hand: documents, and in ``gpus`` the profile with the pass lines. Afterwards `scripts/docs`
+writes the pages, and `scripts/ladders` those of ladders.
 
 Exits 1 if a row is not good, as `grade bench` does.
 """

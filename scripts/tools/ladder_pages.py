@@ -158,8 +158,8 @@ def _of_counters(steps: Sequence[Step]) -> str:
 
 def _head(steps: Sequence[Step], report: Report) -> str:
     size = size_in_words(steps[0].entry.exercise.timed or {})
-    measured = any(step.timed for step in steps)
-    words = f"{report['gpu']['name']}, {report['date']}, {size}." if measured else not_yet(report)
+    dates = sorted({step.row.date for step in steps if step.timed})
+    words = f"{report['gpu']['name']}, {' and '.join(dates)}, {size}." if dates else not_yet(report)
     peak = "" if steps[0].of_bytes else peak_in_words(steps)
     return f"{words} Fractions are of {peak}." if peak else words
 

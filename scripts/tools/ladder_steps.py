@@ -64,6 +64,7 @@ class Row:
     """
 
     timed: Timed | None = None
+    date: str = ""  # on which it was measured
     peak: float | None = None
     libraries: tuple[tuple[str, Timed], ...] = ()
     ceiling: Ceiling | None = None
@@ -155,11 +156,11 @@ def row_of(entry: CourseExercise, size: Size, report: Report) -> Row:
     for row in report["rows"]:
         measured = row["measured"]
         if measured and (row["exercise"], row["size"]) == (entry.name, words) and measured["fraction_of_peak"]:
-            return _row(row, measured)
+            return _row(row, measured, row.get("date") or report["date"])
     return Row()
 
 
-def _row(row: Mapping[str, Any], measured: Mapping[str, Any]) -> Row:
+def _row(row: Mapping[str, Any], measured: Mapping[str, Any], date: str) -> Row:
     seconds, rate = measured["median_s"], measured["achieved"]
     libraries = tuple(
         (entry["name"], Timed(entry["seconds"], rate * seconds / entry["seconds"], entry["fraction"]))
@@ -167,7 +168,7 @@ def _row(row: Mapping[str, Any], measured: Mapping[str, Any]) -> Row:
     )
     roof = measured.get("roof") or {}
     return Row(
-        Timed(seconds, rate, measured["fraction_of_peak"]), measured["peak"], libraries, _ceiling(row),
+        Timed(seconds, rate, measured["fraction_of_peak"]), date, measured["peak"], libraries, _ceiling(row),
         roof.get("bandwidth", measured["peak"]), roof.get("compute"), roof.get("intensity"),
     )  # fmt: skip
 

@@ -97,9 +97,9 @@ def pages_with_pictures(texts: Mapping[Path, str]) -> dict[Path, str]:
 
 
 def read_reports(paths: Sequence[Path]) -> Report:
-    """The documents as one: the first one's head, and all rows. An exercise belongs into one of them."""
+    """The documents as one: the first one's head, and all rows, dated. An exercise belongs into one of them."""
     reports = [read_report(path) for path in paths]
-    rows = [row for report in reports for row in report["rows"]]
+    rows = [{**row, "date": row.get("date") or report["date"]} for report in reports for row in report["rows"]]
     return {**reports[0], "rows": rows}
 
 
