@@ -274,12 +274,30 @@ def _from_some_element_on(output: Wrong) -> Guess | None:
     first, count = int(np.argmax(output.wrong)), int(output.wrong.sum())
     if first == 0 or count < 2 or first + count != len(output.got):
         return None
-    width = next((width for width in (1024, 512, 256, 128, 64, 32) if first % width == 0), 0)
+    length = [0, *output.axes.values()][-1]
+    is_a_row = length and length % 32 == 0 and first % length == 0  # and says nothing about blocks
+    width = next((width for width in (1024, 512, 256, 128, 64, 32) if first % width == 0), 0) if not is_a_row else 0
     return "from_some_element_on", {"multiple_of": width}
 
 
+LEAST_WHOLE = 4
+"""Fewer elements may be whole numbers by chance, unless they are the right ones without their fractions."""
+
+
+def _whole_numbers(output: Wrong) -> Guess | None:
+    """All wrong elements are whole numbers, and hardly one should be."""
+    expected, got = output.expected[output.wrong], output.got[output.wrong]
+    if output.got.dtype.kind != "f" or not (got == np.rint(got)).all():
+        return None
+    cut = bool((got == np.trunc(expected)).all() and got.all())
+    few_should = 4 * int((expected == np.rint(expected)).sum()) < len(got)
+    return ("whole_numbers", {}) if few_should and (cut or len(got) >= LEAST_WHOLE) else None
+
+
 def _near(output: Wrong) -> Guess | None:
-    """All errors are small: a lack of precision rather than a wrong index."""
+    """All errors are small: a lack of precision rather than a wrong index. Integers have all their digits."""
+    if output.got.dtype.kind != "f":
+        return None
     expected, got = output.expected[output.wrong].astype(np.float64), output.got[output.wrong].astype(np.float64)
     largest = float(np.max(np.abs(got - expected) / np.abs(expected)))
     if not largest < 1e-2:
@@ -295,6 +313,7 @@ _GUESSES: tuple[Callable[[Wrong], Guess | None], ...] = (
     _transposed,
     _shifted,
     _multiple,
+    _whole_numbers,
     _multiple_in_each_row,  # before `_near`: it says more
     _near,
     _from_some_element_on,

@@ -187,7 +187,7 @@ def _after_pass(request: Request, stages: tuple[StageResult, ...]) -> str:
         following = f"Next exercise: `grade start {name}`, or what `grade next` proposes."
     elif finished_path:
         following = (
-            f"That was the last exercise of the path {safe(finished_path)} that this machine can grade. `grade "
+            f"You have passed all of the path {safe(finished_path)} that this machine can grade. `grade "
             "interview` practises an interview, an exercise against the clock; `grade next` says what could follow."
         )
     elif request.services.gpu is None:

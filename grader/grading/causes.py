@@ -161,7 +161,7 @@ def without_values(found: Finding, *, unset: bool = False) -> Finding:
     found = replace(found, cause="") if found.cause in ("near", "multiple") else found
     if not unset or found.facts.get("value") != "unwritten":
         return found
-    return replace(found, facts={**found.facts, "value": "unwritten_or_computed"})
+    return replace(found, thread=None, block=None, facts={**found.facts, "value": "unwritten_or_computed"})
 
 
 def since(found: Finding, words: str, warm_up: int) -> Finding:

@@ -414,12 +414,16 @@ def ordered(found: Sequence[StageOutcome], reports: Sequence[BackendReport], wor
 
     every = [item for outcome in outcomes for item in outcome.diagnostics if belongs(item, outcome)]
     softer = {_SAME_NOTE(item): item for item in reversed(every) if item.severity != "error"}
+    reads = {_PLACE(item) for item in softer.values() if item.kind == "uninitialised_read"}
+    softer = {at: item for at, item in softer.items() if item.kind != "unused_read" or _PLACE(item) not in reads}
     causes = [item for item in reversed(softer.values()) if word in kind_of(item.kind).first_beside]
     rest = [item for item in reversed(softer.values()) if item not in causes]
     return [*causes, *dict.fromkeys(errors), *rest]
 
 
 _SAME_NOTE = attrgetter("kind", "severity", "file", "line", "array", "kernel")
+_PLACE = attrgetter("file", "line", "array")
+"""Of a read: where an output depends on it in one case, that none does in another says nothing."""
 
 
 _NOTHING_READ = SourceTexts()

@@ -168,9 +168,9 @@ class SourceView:
         branches = (around for around in self._around(part) if around.kind == "then")
         return [self._parts[branch.inside].texts[0] for branch in branches]
 
-    def guards(self, line: int) -> list[str]:
-        """The conditions under which threads leave before a line."""
-        return [self._parts[number].texts[0] for number in sorted(self._guards(line))]
+    def guards(self, line: int) -> list[Part]:
+        """The conditions, each ``texts[0]``, under which threads leave before a line."""
+        return [self._parts[number] for number in sorted(self._guards(line))]
 
     def comparisons(self, line: int) -> list[Part]:
         """The comparisons that are true in a line, by the conditions around it and the guards above it."""

@@ -253,6 +253,28 @@ def test_guess_says_what_a_wrong_array_looks_like(got: npt.NDArray[Any], cause: 
     assert facts.items() <= found.facts.items()
 
 
+def test_whole_numbers_where_fractions_belong_are_told() -> None:
+    expected = COUNTING + 0.75
+    assert wrong(np.trunc(expected).astype(np.float32), expected).cause == "whole_numbers"
+    assert wrong((COUNTING[::-1] ** 2).astype(np.float32), expected).cause == "whole_numbers"
+    assert wrong((COUNTING[::-1] ** 2).astype(np.float32), COUNTING).cause != "whole_numbers"
+    alone = exercise(count="1")
+    assert "it is a whole number, and should not be" in sentence(wrong(floats(190.0), [190.96], of=alone))
+    assert wrong(floats(17.0), [190.96], of=alone).cause != "whole_numbers"
+
+
+def test_integers_are_not_said_to_lack_precision() -> None:
+    got = COUNTING.astype(np.int32) * 1000
+    assert wrong(got + np.tile([1, -1], 50), 1000 * COUNTING).cause != "near"
+
+
+def test_the_beginning_of_a_row_says_nothing_about_blocks() -> None:
+    of, size = exercise(count="rows*cols", axes={"row": "rows", "column": "cols"}), {"rows": 4, "cols": 64, "n": 64}
+    expected = np.arange(1.0, 257)
+    got = np.where(np.arange(256) < 128, expected, 5 - expected**2).astype(np.float32)
+    assert wrong(got, expected, of=of, size=size).facts["multiple_of"] == 0
+
+
 def test_neighbours_values_here_and_there_are_no_index_that_is_off_by_one() -> None:
     got = np.where(COUNTING % 2 == 1, COUNTING, COUNTING - 1).astype(np.float32)  # each odd word again in the next
     assert "shifted" not in wrong(got, COUNTING).cause

@@ -170,6 +170,10 @@ bounds.wide_access
     elements, at k.cu:4
     → 16 bytes are 4 elements: access whole groups of 4 like this, and one by one the elements that are left
 
+bounds.index_cast_to_a_short_type
+    thread 5 of block 0 writes src[-32768] (array x), but src has 65536 elements (0 to 65535), at k.cu:4
+    → the index is cast to `short`, which ends at 32767, and src has 65536 elements: leave out the cast
+
 bounds.variable_too_short_for_the_grid
     thread 5 of block 0 writes src[-32768] (array x), but src has 65536 elements (0 to 65535), at k.cu:4
     → `i` is a `short`, which ends at 32767, and there are 65536 threads: make it an `int`
@@ -197,7 +201,8 @@ bounds.guard_turned_round
 
 bounds.length_of_a_row
     thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
-    → in `c * cols + r` a row is `cols` elements long, but `r` ends at `rows`: how long is a row of src?
+    → in `c * cols + r` a row is `cols` elements long, but `r` ends at `rows`: how long is a row of src, and is
+      the condition on `r` right?
 
 bounds.row_or_column_that_nothing_bounds
     thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
@@ -580,6 +585,16 @@ races.one_array_for_two_parameters
     k.cu:6, in different blocks of one launch
     → the kernel's src and dst are the same memory here: pass two arrays that take turns
 
+races.element_that_the_data_choose
+    race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:4, no barrier between
+    → `part[x[t]]` is the same element for all threads that have the same value there, and a barrier does not
+      part them: change it with an atomic, `atomicAdd(&part[x[t]], …)`
+
+races.barrier_of_block_or_warp
+    race on shared part[3]: written by thread 9 at k.cu:4, read by thread 5 at k.cu:5, no barrier between
+    → put a __syncthreads() between the two accesses, or a __syncwarp() if only the lanes of one warp share
+      these elements; if they stand in a loop, one between its rounds, too
+
 races.atomic_of_the_block
     race on x[3]: updated atomically by thread 0 of block 1 at k.cu:4, updated atomically by thread 0 of block 0
     at k.cu:4: this atomic is one step for the threads of its own block only
@@ -689,6 +704,16 @@ faults.whole_warps_make_the_call
     thread 5 of block 0 reads lane 16 at k.cu:4, which does not take part: the value is undefined
     → line 9 calls add only where `threadIdx.x < 8`, so that a part of the warp executes its shuffles: let whole
       warps make the call, `threadIdx.x < 32` for example
+
+faults.threads_that_have_left
+    thread 5 of block 0 reads lane 16 at k.cu:4, which does not take part: the value is undefined
+    → threads leave in line 2 where `threadIdx.x >= 9`, and the shuffle needs all lanes of a warp: let them come
+      to it with a value that changes nothing, and leave after it
+
+faults.lane_that_is_meant
+    thread 5 of block 0 reads lane 16 at k.cu:4, which does not take part: the value is undefined
+    → `source` is 16 here: is that the lane that was meant? One whose value is read must execute the shuffle,
+      too
 
 faults.same_barrier_for_all
     barrier divergence: threads of one block wait at different barriers, thread 0 at k.cu:4 and thread 5 at
@@ -881,6 +906,12 @@ outputs.variable_without_a_first_value
     y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
     write it
     → `sum` has no value yet when line 5 uses it: give it its first value in line 4
+
+outputs.first_value_of_a_maximum
+    y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    write it
+    → `m` in line 4 begins with 0.0f, and it stays 0 where all values are negative: begin with -INFINITY, or
+      with a value
 
 outputs.row_as_long_as_there_are_rows
     y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should

@@ -54,7 +54,7 @@ def test_condition_that_lets_the_index_through_is_quoted() -> None:
 def test_an_index_of_a_matrix_is_to_be_checked_by_row_and_column() -> None:
     one = first("int r = t / 8, c = t % 8;\nif (r < 8 && c < 7)\n    src[r * 9 + c] = 1;")
     assert one.rule == "bounds.length_of_a_row"
-    assert quoted(one) == ["r * 9 + c", "9", "c", "7"]
+    assert quoted(one) == ["r * 9 + c", "9", "c", "7", "c"]
 
 
 @pytest.mark.parametrize(
@@ -389,8 +389,8 @@ WHERE = "int r = t / 8, c = t % 8, rows = 7, cols = 5;\n"
     [
         ("if (r < rows && c < cols) src[r * rows + c * 9] = 1;", "condition_lets_it_through", 2),
         ("if (r < rows && c < cols) src[c * rows + r] = 1;", "condition_lets_it_through", 2),
-        ("if (r < rows && cols > c) src[(size_t)c * cols + r] = 1;", "length_of_a_row", 4),
-        ("if (r >= rows || c >= cols) return;\nsrc[c * cols + r] = 1;", "length_of_a_row", 4),
+        ("if (r < rows && cols > c) src[(size_t)c * cols + r] = 1;", "length_of_a_row", 5),
+        ("if (r >= rows || c >= cols) return;\nsrc[c * cols + r] = 1;", "length_of_a_row", 5),
         ("if (r <= 7 && c < 5) src[r * 5 + c] = 1;", "one_too_many", 4),
         ("if (r < 7 && c <= 5) src[r * 5 + c] = 1;", "one_too_many", 4),
         ("if (r <= 6 && c < 5) src[r * 5 + c] = 1;", "condition_lets_it_through", 2),

@@ -61,8 +61,9 @@ EXERCISE = Exercise(
             "excess_wavefronts",
             at_most=0.25,
             per="n",
-            why="Lanes count in the same bank: a request for 32 counters takes many turns.",
-            hint="put the words of a lane's column 32 words apart: each lane has a bank of its own",
+            why="Lanes of a request meet in a bank: 32 words take many turns.",
+            hint="where lanes count, put the words of a lane's column 32 words apart: each lane has a bank of its own; "
+            "where they add up rows of 32 words, let each lane begin at another word",
         ),
     ),
     also_timed=(AlsoTimed({"n": 1 << 28, "spread": 1}, reach=0.60),),

@@ -200,6 +200,10 @@ _GUESSES: Mapping[str, str | Callable[[Finding], str]] = {
     "multiple_in_each_row": lambda found: (
         f"each row is wrong by a factor of its own ({_numbered(found.facts['in_row'])}: {found.facts['ratio']})"
     ),
+    "whole_numbers": lambda found: (
+        f"{'it is' if found.facts['wrong'] == 1 else 'each of these is'} a whole number, and should not be: is "
+        "something computed with integers?"
+    ),
     "near": "the error is small (at most {facts[largest]} of the value): a term is missing or counted twice, or the "
     "precision is too low",
     "from_some_element_on": _from,

@@ -24,6 +24,7 @@ from grader.grading.hints.arrays import (
     value_of,
 )
 from grader.grading.hints.indices import (
+    NARROW,
     all_bounds,
     all_of_one,
     made_of,
@@ -177,11 +178,21 @@ def wide_access(found: Finding, seen: Seen) -> str:
     return f"{are}: access whole groups of {wide // size} like this, and one by one the elements that are left"
 
 
+_CAST_POINTER = re.compile(r"(?:reinterpret_cast<|\()\s*(?:const\s+)?(\w+)\s*\*\s*[>)]")
+
+
 def _wide_bound(found: Finding, seen: Seen) -> str:
-    """What to compare, where one condition looks at a part of the index."""
+    """What to compare, where one condition looks at a part of the index; or in what the index counts."""
     index, known = indexed(found, seen)
     about = [at for at in known.values() if words(at.less) & words(index)]
     if len(about) != 1 or about[0].less == plain(index):
+        for one in seen.source.elements(found.line or 0):
+            cast = _CAST_POINTER.search(one.name)
+            if cast and words(one.name) & {*found.names, found.array}:
+                each = found.facts["width"] // found.facts["element_bytes"]
+                return (
+                    f"the index `{one.texts[0]}` counts in `{cast[1]}`, {each} elements each. Does each of its terms?"
+                )
         return "check where the first one lies before the access"
     [at] = about
     holds = f"`{at.less} {'<=' if at.or_equal else '<'} {at.more}` is true, but the access is at `{index}`"
@@ -196,12 +207,33 @@ _MANY = Seen(
 )
 
 
+_CAST_TO = re.compile(r"\(\s*((?:unsigned |signed )?(?:short|char))(?: int)?\s*\)")
+
+
+@rule("out_of_bounds", example=stray("before_start", -32768, 65536), seen=kernel("src[(short)(r * 256 + t)] = 1;"))
+def index_cast_to_a_short_type(found: Finding, seen: Seen) -> str:
+    for access in of_the_access(found, seen.source):
+        cast = _CAST_TO.search(" + ".join(access.texts))
+        if cast is not None and (array_length(found) or 0) > NARROW[cast[1]] + 1:
+            return (
+                f"the index is cast to `{cast[1]}`, which ends at {NARROW[cast[1]]}, and {array_name(found)} has "
+                f"{elements(array_length(found) or 0)}: leave out the cast"
+            )
+    return ""
+
+
+_ALONG = re.compile(r"\b(?:thread|block)Idx\s*\.\s*([xyz])")
+
+
 @rule("out_of_bounds", example=stray("before_start", -32768, 65536), seen=_MANY)
 def variable_too_short_for_the_grid(found: Finding, seen: Seen) -> str:
     """A variable of type ``short`` for the numbers of more threads than it can count."""
     for access in of_the_access(found, seen.source):
         short = narrow(" + ".join(access.texts), seen.source, access.line)
-        threads = max((math.prod((*one.grid, *one.block)) for one in launches_with(found, seen)), default=0)
+        local = seen.source.local(short[0], access.line) if short else None
+        axes = ["xyz".index(axis) for axis in dict.fromkeys(_ALONG.findall(local.texts[1]))] if local else []
+        counts = [[one.grid[axis] * one.block[axis] for axis in axes or range(3)] for one in launches_with(found, seen)]
+        threads = max(map(math.prod, counts), default=0)
         if short is not None and threads > short[2]:
             name, type_name, largest = short
             ends = f"`{name}` is a `{type_name}`, which ends at {largest}"
@@ -251,7 +283,7 @@ def all_must_be_inside(found: Finding, seen: Seen) -> str:
         for text in seen.source.conditions(access):
             if all_of_one(text, index, "||"):
                 return f"`{text}` is true where one of these is true, and all of them must be: write `&&` for `||`"
-        for text in seen.source.guards(access.line):
+        for text in (one.texts[0] for one in seen.source.guards(access.line)):
             if all_of_one(text, index, "&&"):
                 return f"threads leave where all of `{text}` is true, and one of these is enough: write `||` for `&&`"
     return ""
@@ -307,7 +339,8 @@ def length_of_a_row(found: Finding, seen: Seen) -> str:
         return ""
     ends = f"`{matrix.column}` ends at `{known[matrix.column].more}`"
     return (
-        f"in `{index}` a row is `{matrix.length}` elements long, but {ends}: how long is a row of {array_name(found)}?"
+        f"in `{index}` a row is `{matrix.length}` elements long, but {ends}: how long is a row of {array_name(found)}, "
+        f"and is the condition on `{matrix.column}` right?"
     )
 
 
@@ -322,7 +355,7 @@ def row_or_column_that_nothing_bounds(found: Finding, seen: Seen) -> str:
     terms = {"row": matrix.row, "column": matrix.column}
     free = [f"its {name} `{term}`" for name, term in terms.items() if term not in known]
     access = of_the_access(found, seen.source)[0]
-    asked = (*seen.source.conditions(access), *seen.source.guards(access.line))
+    asked = (*seen.source.conditions(access), *(one.texts[0] for one in seen.source.guards(access.line)))
     looked_at = {word for text in asked for word in made_of(text, seen.source, access.line)}
     if not free or any(words(term) & looked_at for term in terms.values() if term not in known):
         return ""

@@ -102,9 +102,60 @@ def whole_warps_make_the_call(found: Finding, seen: Seen) -> str:
         return ""
     [(at, condition)] = parted
     return (
-        f"line {at} calls {function.name} only where `{condition}`, so that a part of the warp executes its shuffles: "
-        "let whole warps make the call, `threadIdx.x < 32` for example"
+        f"line {at} calls {function.name} only where `{condition}`{_meaning(condition, at, seen.source)}, so that a "
+        "part of the warp executes its shuffles: let whole warps make the call, `threadIdx.x < 32` for example"
     )
+
+
+def _meaning(condition: str, line: int, source: SourceView) -> str:
+    """The first value of the only variable in a condition, if it depends on the thread: " (`lane` is `…`)"."""
+    [name, *others] = sorted(name for name in words(condition) if source.local(name, line)) or [""]
+    value = source.local(name, line)
+    if value is None or others or source.is_changed(name) or "threadIdx" not in words(value.texts[1]):
+        return ""
+    return f" (`{name}` is `{value.texts[1]}`)"
+
+
+_LEFT = "__global__ void k(float* src) {\nif (threadIdx.x >= 9) return;\n\nv += __shfl_down_sync(0xffffffff, v, 16);\n}"
+
+
+@rule("inactive_lane", example=finding("inactive_lane", facts={"detail": (16,)}), seen=Seen(SourceView(_LEFT)))
+def threads_that_have_left(found: Finding, seen: Seen) -> str:
+    """Some threads of the warp leave above the shuffle, or above the only call of its function."""
+    line = found.line or 0
+    function = seen.source.function(line)
+    if function is not None and function.kind == "function" and function.name:
+        calls = seen.source.calls(function.name)
+        line = calls[0] if len(calls) == 1 else 0
+    left = [one for one in seen.source.guards(line) if _leaves_lanes(one.texts[0], one.line, seen.source)]
+    if not left:
+        return ""
+    gone = (
+        f"threads leave in line {left[-1].line} where `{left[-1].texts[0]}`, and the shuffle needs all lanes of a warp"
+    )
+    return f"{gone}: let them come to it with a value that changes nothing, and leave after it"
+
+
+def _leaves_lanes(condition: str, line: int, source: SourceView) -> bool:
+    """Whether a condition may differ between the lanes of a warp."""
+    locals_of = [name for name in words(condition) if source.local(name, line)]
+    return _parts_a_warp(condition, line, source) or any(map(source.is_changed, locals_of))
+
+
+_COMPUTED = "__global__ void k(float* src) {\n\n\nv = __shfl_sync(mask, v, source);\n}"
+
+
+@rule("inactive_lane", example=finding("inactive_lane", facts={"detail": (16,)}), seen=Seen(SourceView(_COMPUTED)))
+def lane_that_is_meant(found: Finding, seen: Seen) -> str:
+    """The lane that is read is computed."""
+    line = found.line or 0
+    calls = [one for one in seen.source.parts(line, line, "call") if one.name == "__shfl_sync" and len(one.texts) > 2]
+    computed = {one.texts[2] for one in calls if words(one.texts[2])}
+    if len(computed) != 1:
+        return ""
+    [lane] = computed
+    is_it = f"`{lane}` is {found.facts['detail'][0]} here: is that the lane that was meant?"
+    return f"{is_it} One whose value is read must execute the shuffle, too"
 
 
 _OF_WARPS = re.compile(r"/ *(?:32|warpSize)\b|>> *5\b")

@@ -209,6 +209,32 @@ def variable_without_a_first_value(found: Finding, seen: Seen) -> str:
     return ""
 
 
+_ZERO = re.compile(r"0*\.?0*f?")
+_LARGER = re.compile(r"\bf?maxf?\(")
+
+
+@rule("wrong", example=finding("wrong", array="y", index=0, facts=_VALUE),
+      seen=kernel("float m = 0.0f;", "for (int i = t; i < n; ++i)", "    m = fmaxf(m, src[i]);"))  # fmt: skip
+def first_value_of_a_maximum(found: Finding, seen: Seen) -> str:
+    """A maximum that begins with 0, or with the smallest number above 0."""
+    if found.facts.get("value", "got") != "got" or seen.given_kernel or not seen.source.is_clear():
+        return ""
+    for local in islice(seen.source.parts(1, END, "local"), MOST_LOCALS):
+        function = seen.source.function(local.line)
+        if function is None or not local.texts[1]:
+            continue
+        begins = f"`{local.name}` in line {local.line} begins with {local.texts[1]}"
+        if local.texts[1] == "FLT_MIN":
+            return f"{begins}, which is the smallest float above 0: the most negative one is -FLT_MAX, or -INFINITY"
+        grown = [
+            one for one in seen.source.parts(local.line, function.last, "assigned")
+            if one.name == local.name and _LARGER.search(one.texts[-1]) and seen.source.loop(one.line)
+        ]  # fmt: skip
+        if grown and _ZERO.fullmatch(local.texts[1]) and not any("abs" in one.texts[-1] for one in grown):
+            return f"{begins}, and it stays 0 where all values are negative: begin with -INFINITY, or with a value"
+    return ""
+
+
 _SQUARE = SourceView(
     "__global__ void k(float* src, int rows, int cols) {\nif (r < rows && c < cols) y[c] = src[r * rows + c];\n}"
 )

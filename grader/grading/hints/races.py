@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from grader.findings.record import Finding
+from grader.grading.hints.barriers import in_one_warp
 from grader.grading.hints.overlaps import is_of_the_grid
 from grader.grading.hints.rules import Seen, access, finding, kernel, race, rule, table
+from grader.grading.source_view import END
 
 _WRITE_READ = (access("write", 49, 4), access("read", 5, 6))
 _OTHER_BLOCK = (access("write", 5, 4, block=1), access("read", 5, 6))
@@ -77,6 +79,38 @@ _IN_ANOTHER_ORDER = {"kind": "race", "accesses": (("write", 4), ("read", 6))}
 _SAME_LINE = (access("write", 49, 4), access("read", 5, 4))
 
 _OF_BLOCK = (access("atomic", 0, 4, block=1), access("atomic", 0, 4))
+
+_COUNTS = race("one_line", access("write", 49, 4), access("read", 5, 4))
+
+
+@rule("race", example=_COUNTS, seen=kernel("part[x[t]] += 1;"), cause="one_line one_index")
+def element_that_the_data_choose(found: Finding, seen: Seen) -> str:
+    """A statement changes one element, and which one depends on a value that was loaded."""
+    line = found.line or 0
+    names = {*found.names, found.array}
+    changed = [one for one in seen.source.parts(line, line, "stored") if one.texts[0] not in ("=", "")]
+    elements = [one for one in seen.source.elements(line) if one.name in names and "[" in "".join(one.texts)]
+    if not elements or len({one.texts for one in elements}) > 1 or not changed:
+        return ""
+    element = f"{elements[0].name}[{']['.join(elements[0].texts)}]"
+    return (
+        f"`{element}` is the same element for all threads that have the same value there, and a barrier does not part "
+        f"them: change it with an atomic, `atomicAdd(&{element}, …)`"
+    )
+
+
+@rule("race", example=race("within_block", access("write", 9, 4), access("read", 5, 5)), cause="within_block",
+      seen=kernel("part[t] = 1;", "x = part[t + 4];", "__syncwarp();"))  # fmt: skip
+def barrier_of_block_or_warp(found: Finding, seen: Seen) -> str:
+    """Two lanes of one warp, in a program that orders lanes elsewhere."""
+    by_warps = any(one.name == "__syncwarp" for one in seen.source.barriers(1, END))
+    if found.space != "shared" or not by_warps or not in_one_warp(found) or _has("copy", found):
+        return ""
+    return (
+        "put a __syncthreads() between the two accesses, or a __syncwarp() if only the lanes of one warp share these "
+        "elements; if they stand in a loop, one between its rounds, too"
+    )
+
 
 table(
     "races",
