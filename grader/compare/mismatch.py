@@ -235,6 +235,8 @@ def _multiple(output: Wrong) -> Guess | None:
     if not expected.all():
         return None
     ratio = float(got[0] / expected[0])
+    if not math.isfinite(ratio):
+        return None
     alone = len(output.got) == 1 and abs(expected[0]) >= LEAST_ALONE and ratio in TIMES
     if len(got) < 2 and not alone:
         return None
@@ -242,6 +244,8 @@ def _multiple(output: Wrong) -> Guess | None:
         return None
     if ratio == 0:
         return "zeros", {}
+    if output.got.dtype.kind != "f" and not (ratio.is_integer() or (1 / ratio).is_integer()):
+        return None  # a small integer that is off by one
     return "multiple", {"ratio": f"{ratio:.6g}"}
 
 
@@ -270,9 +274,13 @@ def _multiple_in_each_row(output: Wrong) -> Guess | None:
     return "multiple_in_each_row", {"ratio": f"{ratios[first]:.4g}", "in_row": in_row}
 
 
+LEAST_FROM = 8
+"""Fewer elements at the end may be the wrong ones by chance."""
+
+
 def _from_some_element_on(output: Wrong) -> Guess | None:
     first, count = int(np.argmax(output.wrong)), int(output.wrong.sum())
-    if first == 0 or count < 2 or first + count != len(output.got):
+    if first == 0 or count < LEAST_FROM or first + count != len(output.got):
         return None
     length = [0, *output.axes.values()][-1]
     is_a_row = length and length % 32 == 0 and first % length == 0  # and says nothing about blocks

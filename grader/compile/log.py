@@ -76,7 +76,7 @@ def read_log(log: str, name: str, source: str) -> CompilerLog:
     return CompilerLog(tuple(advised), count, "\n".join(_shown(w) for w in warnings[:DIAGNOSTIC_LIMIT]))
 
 
-_UNUSED = re.compile(r'variable "(\w+)" was declared but never referenced')
+_UNUSED = re.compile(r'variable "(\w+)" was (?:declared but never referenced|set but never used)')
 
 
 def telling(warnings: str, stub: str) -> tuple[str, bool]:

@@ -301,7 +301,7 @@ def _table(request: Request, word: str) -> str:
     statement = (content_of(stub and stub.parent / "README.md") or b"").decode(errors="replace")
     if f"\n| `{word}`" not in parts_of(statement)[1]:
         return ""
-    return f'`grade show {request.exercise.name} --full` lists causes of `{word}` at its end, under "{CAUSES}". '
+    return f'`grade show {request.exercise.name} --full` lists causes of `{word}` under "{CAUSES}". '
 
 
 def _sentence(text: str) -> str:

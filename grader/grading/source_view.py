@@ -116,6 +116,12 @@ class SourceView:
         except ExpressionError:
             return ()
 
+    def shared_type(self, name: str) -> str:
+        """The type of a shared array's elements, as it is declared; "" if it is not one name, or not known."""
+        declared = rf"__shared__\s+(?:__align__\s*\(\s*\d+\s*\)\s*)?(\w+)\s+{re.escape(name)}\s*\["
+        types = set(re.findall(declared, without_directives(self._source)))
+        return types.pop() if len(types) == 1 else ""
+
     def function(self, line: int) -> Part | None:
         """The function or lambda that contains a line."""
         return self._innermost(line, line, "kernel", "function")

@@ -44,8 +44,8 @@ def graded_words(verdict: Verdict) -> str:
     )
 
 
-def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
-    """Return labels and texts of the evidence; ``case`` is the size at which it happened."""
+def evidence_rows(found: Diagnostic, case: str = "", seed: int | None = None) -> list[Row]:
+    """Return labels and texts of the evidence; ``case`` is the size at which it happened, with inputs of ``seed``."""
     of_block, of_grid = found.axes
     thread = [
         f"thread {index_words(found.thread, of_block)}" if found.thread and not found.accesses else "",
@@ -59,6 +59,7 @@ def evidence_rows(found: Diagnostic, case: str = "") -> list[Row]:
         *((_role(access), _access_words(access, *found.axes)) for access in found.accesses),
         ("seen", "more than once; this is the first" if found.count > 1 else ""),
         ("case", case),
+        ("repeat", f"--seed {seed}" if case and seed is not None else ""),
     ]
     return [(label, text) for label, text in rows if text]
 

@@ -126,7 +126,7 @@ def _finding(verdict: Verdict, found: Diagnostic, texts: QuotedFiles, width: int
         yield ""
         yield Text(f"    {place}" + (f", line {found.line}" if found.line else ""), style="dim")
         yield from code
-    if rows := evidence_rows(found, _case_words(verdict)):
+    if rows := evidence_rows(found, _case_words(verdict), verdict.seed):
         yield ""
         yield _rows(rows)
     if is_host_finding(found):

@@ -92,7 +92,7 @@ slips.value_of_the_last_iteration
     y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
     write it
     → line 6 sets `sum` anew in each iteration of the loop in line 5, so that only the last one counts: is `+=`
-      meant?
+      meant, or the larger of both?
 
 slips.value_that_is_dropped
     y[0] at n=9: got 0.0, expected 5.5; all 9 elements are wrong; it is probably thread 5 of block 0 that should
@@ -542,7 +542,7 @@ copies.wait_before_the_access
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that it started itself at
     k.cu:4 is still in flight: it has not waited for it
     → before the access: __pipeline_wait_prior(0) (cp.async.wait_group 0; a larger number leaves that many of
-      the newest groups in flight), then __syncthreads()
+      the newest groups in flight); then a __syncthreads(), too, if threads use what others have copied
 
 copies.every_thread_waits
     race on shared part[3]: read by thread 5 at k.cu:6, while the asynchronous copy that thread 49 started at
@@ -908,7 +908,7 @@ outputs.variable_without_a_first_value
     → `sum` has no value yet when line 5 uses it: give it its first value in line 4
 
 outputs.first_value_of_a_maximum
-    y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
+    y[0] at n=9: got inf, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
     write it
     → `m` in line 4 begins with 0.0f, and it stays 0 where all values are negative: begin with -INFINITY, or
       with a value
@@ -923,7 +923,7 @@ outputs.exponential_that_overflows
     y[0] at n=9: got nan, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
     write it
     → line 4 takes `expf(src[0])` of a value as it is: above 88.7 that is infinity in a float, and infinity /
-      infinity is NaN. Subtract the largest value first
+      infinity is NaN. Did you subtract the largest value first?
 
 outputs.inputs_of_each_run
     y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
@@ -935,6 +935,10 @@ outputs.order_of_each_run
     write it; it would be right for what was in x before
     → something in run() comes too early: a kernel before the new values are where it reads them, or what
       fetches the results before the kernel has written them
+
+outputs.cast_of_a_const_input
+    the kernel overwrote its input x
+    → the cast in line 4 makes an input writable: store to the output, or to memory of your own
 
 outputs.what_limits_the_warps
     occupancy is 0.25; this step asks for at least 0.5. Too few warps.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,8 @@ from grader.backends.sim.session import SimBackend
 from grader.compile import compile_source
 from grader.findings.record import Finding
 from grader.grading.causes import uneven_passes
-from grader.grading.hints import hint
-from grader.grading.hints.rules import Seen
+from grader.grading.hints import hint, in_words
+from grader.grading.hints.rules import Seen, stray
 from grader.grading.source_view import SourceView
 from grader.launch import Launch, LaunchPlan
 from grader.launch.records import Scratch
@@ -670,3 +671,83 @@ def test_a_line_that_accesses_something_itself_stays(line: int, shown: int) -> N
     body = "int i = 3;\nx[i] = 1;\nf(i);\n*y = 2;\nz->w = 3;\nq[i] = 1;\nint k = 1;"
     source = f"__global__ void k(float* x)\n{{\n{body}\n}}\n__device__ void g(float* x)\n{{\n    x[0] = 1;\n}}\n"
     assert SourceView(source).line_of_access(line, ["x"]) == shown
+
+
+# --------------------------------------------------------------------------------------------------------- wrong values
+
+
+def rule_of_a_wrong_value(body: str, **facts: Any) -> tuple[str, str]:
+    """The rule that speaks of a wrong output of a kernel, and its hint."""
+    known = {"size": {"n": 9}, "wrong": 9, "count": 9, "got": "nan", "expected": "5.0", "nan": 3, **facts}
+    says, rule = hint(
+        Finding("wrong", "nan", array="y", index=0, names=("y",), facts=known),
+        Seen(SourceView(f"__global__ void k(const float* x, float* y, int n, float m) {{\n{body}\n}}")),
+    )
+    return rule, says
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("float sum = 0;\nfor (int i = 0; i < n; ++i)\n    sum += expf(x[i]);", "subtract the largest value first?"),
+        ("float v = x[0];\ny[0] = expf(v) / (1 + expf(v));", "divide both sides of the fraction"),
+        ("float v = x[0] - m;\ny[0] = expf(v);", ""),
+        ("float v = x[0];\nv -= m;\ny[0] = expf(v);", ""),
+        ("y[0] = expf(m);", ""),  # what the kernel is given may be a difference
+    ],
+)
+def test_only_an_exponential_of_a_value_that_was_loaded_overflows(body: str, says: str) -> None:
+    rule, told = rule_of_a_wrong_value(body)
+    assert (rule == "outputs.exponential_that_overflows") is bool(says)
+    assert not says or told.endswith(says) or says in told
+
+
+LARGEST = "float m = {};\nfor (int i = 0; i < n; ++i)\n    m = fmaxf(m, {});"
+
+
+@pytest.mark.parametrize(
+    ("begins", "value", "facts", "speaks"),
+    [
+        ("0.0f", "x[i]", {}, True),
+        ("0", "x[i]", {"got": "0.0", "nan": 0, "expected": "-3.5"}, True),
+        ("FLT_MIN", "x[i]", {}, True),
+        ("0.0f", "fabsf(x[i])", {}, False),  # never negative
+        ("-INFINITY", "x[i]", {}, False),
+        ("0.0f", "x[i]", {"got": "2.0", "nan": 0}, False),  # it has found something larger
+    ],
+)
+def test_a_maximum_that_begins_too_high_is_named_where_the_output_shows_it(
+    begins: str, value: str, facts: dict[str, Any], speaks: bool
+) -> None:
+    rule, _ = rule_of_a_wrong_value(LARGEST.format(begins, value), **facts)
+    assert (rule == "outputs.first_value_of_a_maximum") is speaks
+
+
+@pytest.mark.parametrize(
+    ("guard", "speaks"),
+    [
+        ("if (threadIdx.x >= 9) return;", True),
+        ("bool last = false;\nif (threadIdx.x == 0) last = n > 1;\nif (!last) return;", True),
+        ("if (blockIdx.x >= 9) return;", False),
+        ("if (n < 2) return;", False),
+    ],
+)
+def test_lanes_that_leave_before_a_shuffle_are_told_where(guard: str, speaks: bool) -> None:
+    text = f"__global__ void k(int n) {{\n{guard}\nint v = __shfl_down_sync(0xffffffff, n, 16);\n}}"
+    line = text.count("\n", 0, text.index("__shfl")) + 1
+    found = Finding("inactive_lane", line=line, kernel="k", thread=(0, 0, 0), facts={"detail": (16,)})
+    assert (hint(found, Seen(SourceView(text)))[1] == "faults.threads_that_have_left") is speaks
+
+
+def said_of_packs(role: str) -> str:
+    """The sentence about an access of 4 bytes at byte 64 of four `float4` in shared memory."""
+    found = stray("beyond_end", 16, 16, space="shared", array="packs", role=role)
+    return in_words(found, Seen(SourceView("__global__ void k() {\n__shared__ float4 packs[4];\n}"))).message
+
+
+def test_an_element_of_a_shared_array_is_one_as_the_source_declares_it() -> None:
+    assert "writes shared packs[4], but packs has 4 elements (0 to 3)" in said_of_packs("write")
+
+
+def test_a_copy_past_the_end_of_a_shared_array_is_called_one() -> None:
+    assert "copies to shared packs[4]" in said_of_packs("copy")

@@ -983,7 +983,7 @@ def test_statement_with_a_row_for_the_verdict_is_the_next_step(request_for, tmp_
     assert "If it does not pass" not in grade(request).next_step
     rows = "# t\n\n## If it does not pass\n\n| report | meaning |\n|---|---|\n| `{}` from n = 1 on | why |\n"
     (tmp_path / "README.md").write_text(rows.format("wrong"))
-    assert grade(request).next_step.startswith("`grade show double_it --full` lists causes of `wrong` at its end")
+    assert grade(request).next_step.startswith("`grade show double_it --full` lists causes of `wrong` under")
     (tmp_path / "README.md").write_text(rows.format("race"))
     assert "If it does not pass" not in grade(request).next_step
 

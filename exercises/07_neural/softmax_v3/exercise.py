@@ -84,7 +84,7 @@ EXERCISE = Exercise(
         # One read and one write are 2 × 1/8.
         Expect(
             "sectors",
-            at_most=0.3,
+            at_most=0.35,
             per="rows*cols",
             why="Neighbouring lanes use values far from each other.",
             hint="lane l takes packs l, l + 32, l + 64, and so on",

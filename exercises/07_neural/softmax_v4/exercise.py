@@ -83,7 +83,7 @@ EXERCISE = Exercise(
         # One read and one write are 2 × 1/8.
         Expect(
             "sectors",
-            at_most=0.3,
+            at_most=0.35,
             per="rows*cols",
             why="Neighbouring lanes use values far from each other.",
             hint="thread t takes packs t, t + blockDim.x, t + 2 * blockDim.x, and so on",

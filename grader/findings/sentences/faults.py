@@ -31,7 +31,9 @@ PLAIN = {
 
 
 def out_of_bounds(w: Words) -> str:
-    verb = {"write": "writes", "atomic": "updates"}.get(w.found.places[0].role if w.found.places else "read", "reads")
+    role = w.found.places[0].role if w.found.places else "read"
+    copied_to = role == "copy" and w.found.space == "shared"  # copies come from global memory
+    verb = "copies to" if copied_to else {"write": "writes", "atomic": "updates"}.get(role, "reads")
     what = {"too_wide": _too_wide, "beyond_launch_line": _beyond_launch_line, "": _nowhere}.get(w.found.cause, _beyond)
     return f"{w.who} {verb} {what(w)}, at {w.here}"
 

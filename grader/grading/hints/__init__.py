@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from math import prod
 
+from grader.c_types import SIZEOF
 from grader.findings.record import Finding
 from grader.findings.sentences import sentence
 from grader.grading.hints.rules import RULES_OF, Rule, Seen
@@ -98,13 +99,21 @@ def in_words(found: Finding, seen: Seen) -> Diagnostic:
 
 
 def _shaped(found: Finding, seen: Seen) -> Finding:
-    """The finding with ``indices``, one for each dimension of a shared array as the source declares it."""
-    if found.space != "shared" or not found.array or found.index is None or found.index < 0:
+    """The finding with the elements of a shared array as the source declares them, and an index for each dimension.
+
+    A backend knows only how wide an access is: a float of a `float4` is not an element.
+    """
+    name, rest = found.array, found.index
+    if found.space != "shared" or not name or rest is None or rest < 0:
         return found
-    shape = seen.source.shared_shape(found.array)
+    wide, declared = found.facts.get("element_bytes", 0), SIZEOF.get(seen.source.shared_type(name), 0)
+    if declared > wide and "offset" in found.facts:
+        rest = found.facts["offset"] // declared
+        found = replace(found, index=rest, facts={**found.facts, "element_bytes": declared})
+    shape = seen.source.shared_shape(name)
     if len(shape) < 2 or prod(shape) * found.facts.get("element_bytes", 0) != found.facts.get("array_bytes"):
         return found
-    indices, rest = [], found.index
+    indices = []
     for length in reversed(shape[1:]):
         rest, index = divmod(rest, length)
         indices.append(index)

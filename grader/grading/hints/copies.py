@@ -115,7 +115,7 @@ table(
      race("second_copy", access("copy", 49, 4), access("copy", 5, 6), kind=_KIND),
      "wait for the first copy, and let all threads read what it brought, before the next one overwrites it"),
     ("wait_before_the_access", _KIND, "own_copy", _OWN,
-     f"before the access: {_PLAIN_WAIT}, then __syncthreads()"),
+     f"before the access: {_PLAIN_WAIT}; then a __syncthreads(), too, if threads use what others have copied"),
     ("every_thread_waits", _KIND, "", race("copy_of_another", access("copy", 49, 4), access("read", 5, 6), kind=_KIND),
      f"every thread must wait for its own copies, {_PLAIN_WAIT}, and a __syncthreads() must follow before others read "
      "them"),

@@ -213,23 +213,25 @@ _ZERO = re.compile(r"0*\.?0*f?")
 _LARGER = re.compile(r"\bf?maxf?\(")
 
 
-@rule("wrong", example=finding("wrong", array="y", index=0, facts=_VALUE),
+@rule("wrong", example=finding("wrong", array="y", index=0, facts={**_VALUE, "got": "inf"}),
       seen=kernel("float m = 0.0f;", "for (int i = t; i < n; ++i)", "    m = fmaxf(m, src[i]);"))  # fmt: skip
 def first_value_of_a_maximum(found: Finding, seen: Seen) -> str:
     """A maximum that begins with 0, or with the smallest number above 0."""
-    if found.facts.get("value", "got") != "got" or seen.given_kernel or not seen.source.is_clear():
+    got, negative = found.facts.get("got", ""), found.facts.get("expected", "").startswith("-")
+    shows = found.facts.get("nan") or got == "inf" or (negative and got.lstrip("-") in ("0", "0.0"))
+    if not shows or seen.given_kernel or not seen.source.is_clear():
         return ""
     for local in islice(seen.source.parts(1, END, "local"), MOST_LOCALS):
         function = seen.source.function(local.line)
         if function is None or not local.texts[1]:
             continue
         begins = f"`{local.name}` in line {local.line} begins with {local.texts[1]}"
-        if local.texts[1] == "FLT_MIN":
-            return f"{begins}, which is the smallest float above 0: the most negative one is -FLT_MAX, or -INFINITY"
         grown = [
             one for one in seen.source.parts(local.line, function.last, "assigned")
             if one.name == local.name and _LARGER.search(one.texts[-1]) and seen.source.loop(one.line)
         ]  # fmt: skip
+        if grown and local.texts[1] == "FLT_MIN":
+            return f"{begins}, which is the smallest float above 0: the most negative one is -FLT_MAX, or -INFINITY"
         if grown and _ZERO.fullmatch(local.texts[1]) and not any("abs" in one.texts[-1] for one in grown):
             return f"{begins}, and it stays 0 where all values are negative: begin with -INFINITY, or with a value"
     return ""
@@ -274,14 +276,32 @@ def exponential_that_overflows(found: Finding, seen: Seen) -> str:
     """Results are NaN, and an exponential is taken of a value as it is."""
     if not found.facts.get("nan") or seen.given_kernel or not seen.source.is_clear():
         return ""
-    calls = [one for one in seen.source.parts(1, END, "call") if one.name in _EXPONENTIALS]
-    bare = next((one for one in calls if one.texts and "-" not in "".join(one.texts)), None)
+    calls = [one for one in seen.source.parts(1, END, "call") if one.name in _EXPONENTIALS and len(one.texts) == 1]
+    bare = next((one for one in calls if _is_loaded(one.texts[0], one.line, seen.source)), None)
     if bare is None:
         return ""
+    added = [
+        one for one in seen.source.parts(1, END, "assigned") if one.texts[0] == "+=" and bare.name in one.texts[-1]
+    ]
+    remedy = (
+        "subtract the largest value first" if added
+        else "divide both sides of the fraction by it, so that only exp(-x) is left"
+    )  # fmt: skip
     return (
-        f"line {bare.line} takes `{bare.name}({bare.texts[-1]})` of a value as it is: above 88.7 that is infinity in a "
-        "float, and infinity / infinity is NaN. Subtract the largest value first"
+        f"line {bare.line} takes `{bare.name}({bare.texts[0]})` of a value as it is: above 88.7 that is infinity in a "
+        f"float, and infinity / infinity is NaN. Did you {remedy}?"
     )
+
+
+def _is_loaded(text: str, line: int, source: SourceView) -> bool:
+    """Whether an expression is an element, or a variable that is one, from which nothing is subtracted."""
+    local = source.local(text, line)
+    value = local.texts[1] if local is not None else text
+    if "-" in value or "[" not in value:
+        return False
+    names = {text, value.partition("[")[0]}
+    changes = (one for one in source.parts(1, END, "assigned", "stored") if one.name in names)
+    return not any("-" in "".join(one.texts) for one in changes)
 
 
 _OLD = {"size": {"n": 9}, "wrong": 9, "count": 9, "got": "1.0", "expected": "5.0", "since": "what was in x before"}
@@ -304,6 +324,23 @@ def order_of_each_run(found: Finding, seen: Seen) -> str:
         "something in run() comes too early: a kernel before the new values are where it reads them, or what fetches "
         "the results before the kernel has written them"
     )
+
+
+_CAST = re.compile(r"const_cast\s*<|\(\s*(?!const\b)\w+\s*\*+\s*\)\s*(?=\w)")
+
+
+@rule("wrong", cause="overwritten", example=finding("wrong", "overwritten", array="x", names=("src",)),
+      seen=kernel("float* out = const_cast<float*>(src);", "out[t] = 1;"))  # fmt: skip
+def cast_of_a_const_input(found: Finding, seen: Seen) -> str:
+    """A cast of the input's pointer takes its const away."""
+    names = {found.array, *found.names}
+    for part in seen.source.parts(1, END, "local", "call", "pointer", "stored"):
+        text = " ".join((part.name, *part.texts))
+        if _CAST.search(text) and made_of(text, seen.source, part.line) & names:
+            return (
+                f"the cast in line {part.line} makes an input writable: store to the output, or to memory of your own"
+            )
+    return ""
 
 
 _MISS = {

@@ -175,7 +175,7 @@ def value_of_the_last_iteration(found: Finding, seen: Seen) -> str:
             and source.parts(own.line, own.line, "element")
         ):
             anew = f"line {own.line} sets `{local.name}` anew in each iteration of the loop in line {loop.line}"
-            return f"{anew}, so that only the last one counts: is `+=` meant?"
+            return f"{anew}, so that only the last one counts: is `+=` meant, or the larger of both?"
     return ""
 
 
