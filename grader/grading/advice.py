@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.catalog.statements import CAUSES, parts_of
 from grader.exercise import Exercise
 from grader.findings.kinds import RANKS, is_likely_cause, kind_of
-from grader.grading.hints import EVERY_ELEMENT, OF_ALL_BLOCKS, SAME_WORK
+from grader.grading.hints import EVERY_ELEMENT, NOT_CLEARED, OF_ALL_BLOCKS, SAME_WORK
 from grader.grading.records import Request
 from grader.text import listed, safe
 from grader.verdict import EXIT_CODES, Diagnostic, StageResult
@@ -258,7 +258,10 @@ def _unset_index(request: Request, diagnostics: Sequence[Diagnostic]) -> str:
     if not found.line or found.line > len(lines) or not (found.file or "").endswith(request.submission.path.name):
         return ""
     reads = [one for one in others if one.kind == "uninitialised_read" and one.line]
-    here = any(one.line == found.line and _is_in_the_index(one, found, text) for one in reads)
+    # A counter that begins with garbage numbers things, by whatever way.
+    here = any(
+        one.rule == NOT_CLEARED or (one.line == found.line and _is_in_the_index(one, found, text)) for one in reads
+    )
     unset = here or _INDEX_OF_AN_ELEMENT.search(lines[found.line - 1])
     return f"{_unset(reads, '', '').strip()} The index may be made of such values." if reads and unset else ""
 

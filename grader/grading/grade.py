@@ -25,12 +25,14 @@ from grader.grading.advice import content_of, has_given_launches, is_given_kerne
 from grader.grading.answers import CHANGED
 from grader.grading.records import BackendReport, CompiledSubmission, Request
 from grader.launch import LaunchScript, parse_launches, resolve_launches
+from grader.launch.checks import TOO_MANY_BLOCKS
 from grader.process.background import in_background
 from grader.text import listed, safe
 from grader.verdict import Diagnostic, LaunchRecord, StageResult, Verdict
 
 if TYPE_CHECKING:
     from grader.backends.base import Backend
+    from grader.exercise import Exercise
     from grader.grading.cases import CaseBook
     from grader.grading.run import Job
 
@@ -80,6 +82,8 @@ def _compile(request: Request, source: bytes) -> CompiledSubmission:
         require_host_file(request)
     elif not script.starts_a_kernel:
         require_launch(request, script)
+    else:
+        _require_grids(script, request.exercise)
     return CompiledSubmission(program, script, _changed(request))
 
 
@@ -154,6 +158,17 @@ def require_launch(request: Request, script: LaunchScript) -> None:
         hint = "\n".join([hint, *lines])
         found = tuple(replace(diagnostic, hint=hint) for diagnostic in error.diagnostics)
         raise SubmissionError(error.verdict, error.message, diagnostics=found, hint=hint) from None
+
+
+def _require_grids(script: LaunchScript, exercise: Exercise) -> None:
+    """Raise SubmissionError (``invalid``) for a grid that no GPU has at the timed size, which only GPUs run."""
+    if exercise.timed is None:
+        return
+    try:
+        resolve_launches(script, exercise, exercise.timed)
+    except SubmissionError as error:  # other limits are those of the GPU for which the size is
+        if any(one.cause == TOO_MANY_BLOCKS for one in error.diagnostics):
+            raise
 
 
 def _make_cases(request: Request, compiling: Future[CompiledSubmission], booking: Future[CaseBook]) -> None:

@@ -27,6 +27,9 @@ MAX_CLUSTER = 8
 MAP_BYTES, MAP_ALIGN = 128, 64
 """Size and alignment of a ``CUtensorMap``."""
 
+TOO_MANY_BLOCKS = "too_many_blocks"
+"""The cause of a diagnostic on a grid that no GPU has."""
+
 NARROW = "narrow_parameter"
 """The cause of a diagnostic on a number that is too large for its parameter."""
 
@@ -65,7 +68,8 @@ def _check_dimensions(
             raise invalid(f"{value_in_words}; {_LEAST[key]}", text, hint=hint)
         if value > highest:
             maximum = f"the maximum of the {limits.name} is {highest}"
-            raise invalid(f"{key} is {value} in {axis}{_at(where, text)}; {maximum}", text)
+            cause = TOO_MANY_BLOCKS if key == "grid" else ""
+            raise invalid(f"{key} is {value} in {axis}{_at(where, text)}; {maximum}", text, cause=cause)
 
 
 def _as_written(key: str, texts: Sequence[LaunchFragment]) -> str:

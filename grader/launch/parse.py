@@ -10,7 +10,7 @@ The text may be hostile, so the patterns use atomic groups, which take linear ti
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 
 from grader.errors import SubmissionError
@@ -44,7 +44,7 @@ def parse_launches(source: str, *, file: str) -> LaunchScript:
     lines: list[Line] = []
     suspects: list[LaunchFragment] = []
     for comment in text.comments:
-        lines += _read(comment.fragment, comment.in_function)
+        lines += _read(comment.fragment, comment.in_function, text.kernels)
         suspects += _suspects(comment.fragment)
         if len(lines) > MAX_LINES:
             raise invalid(f"more than {MAX_LINES} launch lines", comment.fragment)
@@ -75,12 +75,12 @@ _TYPE = r"(?:(?:unsigned|signed|float|double|int|half|char|short|long|bool|__hal
 _WITHOUT_WORD = re.compile(rf"{_NAME}\s*\((?>.*?\)\s*:)(?>.*?\b(?:grid|block)\s*=)")
 
 
-def _read(fragment: LaunchFragment, in_function: bool) -> list[Line]:
+def _read(fragment: LaunchFragment, in_function: bool, kernels: Collection[str]) -> list[Line]:
     word = re.split(r"\W", fragment.text, maxsplit=1)[0]
     form = _FORMS.get(word)
     if form is None:
         if not in_function:
-            _raise_if_misspelt(fragment, word)
+            _raise_if_misspelt(fragment, word, kernels)
         return []
     if len(fragment.text) > MAX_LINE:
         raise invalid(f"a launch line of {len(fragment.text)} characters; at most {MAX_LINE} are allowed", fragment)
@@ -98,9 +98,10 @@ def _read(fragment: LaunchFragment, in_function: bool) -> list[Line]:
     return form.read(fragment, match, form)
 
 
-def _raise_if_misspelt(fragment: LaunchFragment, word: str) -> None:
+def _raise_if_misspelt(fragment: LaunchFragment, word: str, kernels: Collection[str]) -> None:
     text = fragment.text[:MAX_LINE]
-    if _WITHOUT_WORD.match(text):
+    is_kernel = not kernels or get_close_matches(word, kernels, n=1, cutoff=0.7)
+    if is_kernel and _WITHOUT_WORD.match(text):
         raise _near_miss(fragment, _FORMS["launch"])
     meant = _nearest_word(word) if "=" in text or "[" in text else None
     if meant in ("launch", "passes", "scratch", "tensor_map") and _FORMS[meant].matches(meant + text[len(word) :]):

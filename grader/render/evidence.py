@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 from grader.counters import HEADINGS, HOST_COUNTERS, in_words
@@ -286,9 +286,13 @@ def alike(launches: Iterable[LaunchRecord], columns: Iterable[str]) -> list[tupl
 
 
 def launch_words(launch: LaunchRecord) -> str:
-    shape = "×".join(str(size) for size in launch.grid if size != 1) or "1"
-    block = "×".join(str(size) for size in launch.block if size != 1) or "1"
-    return f"{safe(launch.kernel)}<<<{shape}, {block}>>>"
+    return f"{safe(launch.kernel)}<<<{_shape(launch.grid)}, {_shape(launch.block)}>>>"
+
+
+def _shape(sizes: Sequence[int]) -> str:
+    """``4096``, ``1×256``: without the axes at the end that are 1."""
+    used = next((axis for axis in range(len(sizes), 1, -1) if sizes[axis - 1] != 1), 1)
+    return "×".join(map(str, sizes[:used]))
 
 
 # --------------------------------------------------------------------------------------------------------------- speed

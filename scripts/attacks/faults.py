@@ -72,6 +72,7 @@ for what, words, *edits in (
     ("2048 threads in a block", "invalid", (LAUNCH, "grid=cdiv(n, 2048) block=2048")),
     ("128 threads along z", "invalid", (LAUNCH, "grid=cdiv(n, 256) block=(2, 1, 128)")),
     ("70000 blocks along y", "sim=invalid", (LAUNCH, "grid=(1, 70000) block=256")),
+    ("all blocks of the timed size along y", "invalid", (LAUNCH, "grid=(1, cdiv(n, 256)) block=256")),
     ("no threads", "invalid", (LAUNCH, "grid=cdiv(n, 256) block=n-n")),
     ("more threads than the launch bounds", "invalid", (KERNEL, "__global__ void __launch_bounds__(128) vector_add")),
     ("more registers than a multiprocessor has", "invalid", (LAUNCH, "grid=cdiv(n, 1024) block=1024"), inside("float v[100]; for (int k = 0; k < 100; ++k) v[k] = ((volatile const float*)a)[(i + k) % n]; float s = 0.0f; for (int k = 0; k < 100; ++k) for (int j = 0; j < 100; ++j) s += v[k] * v[j]; c[i] = a[i] + b[i] + 0.0f * s;")),

@@ -225,6 +225,13 @@ def test_src_and_dst_exist_in_passes_only() -> None:
 LAUNCH = "// launch add(a, b, c, n): grid=1 block=1\n"
 
 
+def test_a_remark_on_other_numbers_is_no_launch_line_unless_it_names_a_kernel() -> None:
+    kernel = "__global__ void add(float* a, float* b, float* c, int n) {}\n"
+    plan(f"// faster (by 12 %): grid=n block=512\n// Idea (later): grid=n block=512\n{LAUNCH}{kernel}")
+    with pytest.raises(SubmissionError, match="nearly a launch line"):
+        plan(f"// ad(a, b, c, n): grid=n block=512\n{LAUNCH}{kernel}")
+
+
 @pytest.mark.parametrize(
     "remark",
     [

@@ -172,6 +172,11 @@ def test_launches_that_look_the_same_are_one_row_with_their_number():
     assert shown == ["101 × vector_add<<<4096, 256>>>", "2 × vector_add<<<1, 256>>>"]
 
 
+def test_a_launch_is_shown_with_the_axes_that_it_uses():
+    along_z = replace(PASSED.launches[0], grid=(1, 1, 64), block=(1, 256, 1))
+    assert "vector_add<<<1×1×64, 1×256>>>" in report(replace(PASSED, launches=(along_z,)))
+
+
 def test_failure_shows_no_counters_unless_they_are_the_point():
     launches = PASSED.launches
     assert "<<<" not in report(replace(RACY, launches=launches))

@@ -47,7 +47,7 @@ EXERCISE = Exercise(
             "sectors",
             at_most=0.3,
             per="n",
-            why="Neighbouring lanes use floats far from each other.",
+            why="Sectors are moved more often than tiles and halos need: lanes lie apart, or floats are loaded again.",
             hint="neighbouring threads load and store neighbouring packs of four floats",
         ),
     ),

@@ -59,6 +59,9 @@ OF_ALL_BLOCKS = tuple(
 SAME_WORK, EVERY_ELEMENT = "races.the_same_work_twice", "unwritten.write_before_the_read"
 """Rules on a value that two threads store, and on one that was never stored: the next step may be their hint."""
 
+NOT_CLEARED = "unwritten.zeros_before_it_is_added_to"
+"""The rule on an atomic on what was never stored."""
+
 
 def about_type(found: Diagnostic, seen: Seen) -> Diagnostic:
     """A backend's diagnostic, with another hint if a parameter of a wrong type explains it."""

@@ -135,8 +135,9 @@ def two_indices_that_meet(found: Finding, seen: Seen) -> str:
     if not written or len({*written}) < 2:
         return ""
     (first, second), (one, other) = found.places, written
-    meet = f"`{one}` in line {first.line} and `{other}` in line {second.line} are one element for two blocks"
-    return f"{meet}: if each block is to have its own, look at where a block begins, and at both indices"
+    who = "block" if first.block != second.block else "thread"
+    meet = f"`{one}` in line {first.line} and `{other}` in line {second.line} are one element for two {who}s"
+    return f"{meet}: if each {who} is to have its own, look at where a {who} begins, and at both indices"
 
 
 @rule("race", example=race("within_block", access("write", 0, 4), access("write", 64, 5)), cause="within_block",
