@@ -253,7 +253,7 @@ class Sitting:
 
         A version that was not graded by then is graded once more, unless the time was over before the session went on.
         """
-        in_time = self.left.code > 0
+        in_time, sure = self.left.code > 0, False
         while (left := self.left.code) > 0:
             try:
                 line = self.keyboard.line(f"[{clock(left)} for the code] Enter, s, t, d, q or ? > ", left)
@@ -262,9 +262,12 @@ class Sitting:
             key = "q" if line is None else line.strip().casefold()[:1]
             if key == "q":
                 return False
-            if key == "d":
+            if key == "d" and (sure or any(attempt.passed for attempt in self.session.attempts)):
                 break
-            if key == "s":
+            sure = key == "d"
+            if sure:
+                say(f"No attempt has passed yet, and {clock(self.left.code)} are left for the code. `d` again ends it.")
+            elif key == "s":
                 self._show_task()
             elif key == TIME:
                 say(self._times())

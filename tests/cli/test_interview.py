@@ -102,6 +102,7 @@ def hold(here) -> Callable[..., tuple[int, Interview, Typed]]:
     return call
 
 
+ENDED = [(1.0, "d"), (0.0, "d")]  # without a pass it is asked for twice
 DONE = [(60.0, ""), (60.0, ""), (30.0, "d")]  # two gradings, then the questions
 
 
@@ -172,30 +173,34 @@ class Writing(Typed):
         return super().line(prompt, seconds)
 
 
-@pytest.mark.parametrize("last", [(31 * 60.0, "-"), (60.0, "d")])
+@pytest.mark.parametrize("last", [[(31 * 60.0, "-")], [(60.0, "d"), (0.0, "d")]])
 def test_the_last_version_is_graded_when_the_code_ends(hold, monkeypatch, last):
     monkeypatch.setattr(f"{__name__}.Typed", Writing)
-    _, session, _ = hold([last], [RIGHT])
+    _, session, _ = hold(last, [RIGHT])
     assert [dict(one.files) for one in session.attempts] == [{"reduce_v1.cu": "// mine\n"}]
     assert session.attempts[0].at_s == session.code_ended_s
 
 
+def test_without_a_pass_the_code_does_not_end_at_the_first_d(hold, capsys):
+    _, session, _ = hold([(60.0, ""), (1.0, "d"), (1.0, "t"), (1.0, "d"), (1.0, "q")], [WRONG])
+    assert session.code_ended_s is None  # `t` came between
+    assert "No attempt has passed yet, and 28:59 are left for the code." in capsys.readouterr().out
+
+
 def test_an_empty_line_answers_no_question(hold, capsys):
-    _, session, _ = hold([(1.0, "d"), (1.0, ""), (1.0, "-"), (1.0, "?"), (1.0, "q")])
+    _, session, _ = hold([*ENDED, (1.0, ""), (1.0, "-"), (1.0, "?"), (1.0, "q")])
     assert [(one.typed, one.right) for one in session.answers] == [("", False)]
     assert "`-` leaves a question out" in capsys.readouterr().out
 
 
 def test_nonsense_is_no_view_of_an_answer_and_no_answer_has_no_view(hold):
     numbers = [(1.0, "memory"), (1.0, "1"), (1.0, "1")]
-    _, session, _ = hold(
-        [(1.0, "d"), *numbers, (1.0, "my words"), (1.0, "5"), (1.0, ""), (1.0, "3"), *[(1.0, "-")] * 9]
-    )
+    _, session, _ = hold([*ENDED, *numbers, (1.0, "my words"), (1.0, "5"), (1.0, ""), (1.0, "3"), *[(1.0, "-")] * 9])
     assert [(one.typed, one.judged) for one in session.answers[3:]] == [("my words", "well"), ("", ""), ("", "")]
 
 
 def test_one_of_two_words_is_asked_for_again(hold, capsys):
-    _, session, _ = hold([(1.0, "d"), (1.0, "latency"), (1.0, "Memory"), (1.0, "q")])
+    _, session, _ = hold([*ENDED, (1.0, "latency"), (1.0, "Memory"), (1.0, "q")])
     assert [(one.typed, one.right) for one in session.answers] == [("Memory", True)]
     assert "Type memory or computing." in capsys.readouterr().out
 
@@ -221,7 +226,7 @@ def test_a_pass_of_a_variant_counts_for_its_exercise(hold, tmp_path):
 
 
 def test_the_time_is_shown_without_grading(hold, capsys):
-    _, session, _ = hold([(60.0, "t"), (60.0, "d"), (30.0, "T"), (1.0, "memory"), (1.0, "q")])
+    _, session, _ = hold([(60.0, "t"), (60.0, "d"), (0.0, "d"), (30.0, "T"), (1.0, "memory"), (1.0, "q")])
     out = " ".join(capsys.readouterr().out.split())
     assert "29:00 for the code, then 10:00 for questions" in out
     assert "37:30 left." in out
@@ -230,7 +235,7 @@ def test_the_time_is_shown_without_grading(hold, capsys):
 
 
 def test_a_question_that_was_left_out_was_not_answered(hold, capsys):
-    hold([(1.0, "d"), (1.0, "memory"), *[(15.0, "-")] * 20])
+    hold([*ENDED, (1.0, "memory"), *[(15.0, "-")] * 20])
     out = capsys.readouterr().out
     assert out.count("answered in") == 1
     assert "question 2       not answered" in out
@@ -242,7 +247,7 @@ def _answers(hold, *views):
     """A session without code, whose open questions are judged like this; the numbers are wrong."""
     numbers = [(1.0, "memory"), (1.0, "-1"), (1.0, "-1")]
     open_ones = [line for view in views for line in ((1.0, "my words"), (1.0, view))]
-    return hold([(1.0, "d"), *numbers, *open_ones, (1.0, "-")])[1]
+    return hold([*ENDED, *numbers, *open_ones, (1.0, "-")])[1]
 
 
 def test_what_was_missed_is_due_in_the_quiz_and_the_report_says_so(hold, run, capsys):
@@ -255,13 +260,13 @@ def test_what_was_missed_is_due_in_the_quiz_and_the_report_says_so(hold, run, ca
 
 
 def test_in_a_prepared_interview_answers_are_for_the_interviewer_alone(hold, run):
-    hold([(1.0, "d"), (1.0, "memory"), *[(1.0, "-")] * 9], prepared=True)
+    hold([*ENDED, (1.0, "memory"), *[(1.0, "-")] * 9], prepared=True)
     assert progress().cards() == {}
     assert "practise next" not in run("interview", "--review", "interview-reduce_v1.json")[1]
 
 
 def test_the_report_of_code_that_did_not_pass_says_how_to_go_on_with_it(hold, capsys):
-    hold([(1.0, ""), (1.0, "d"), (1.0, "computing"), *[(1.0, "-")] * 9], [WRONG])
+    hold([(1.0, ""), *ENDED, (1.0, "computing"), *[(1.0, "-")] * 9], [WRONG])
     out = " ".join(capsys.readouterr().out.split("practise next")[1].split())
     assert "`grade reduce_v1 --file interview-reduce_v1/reduce_v1.cu`" in out
     assert "which you have not passed: `grade start" in out
@@ -280,7 +285,7 @@ def test_a_variant_has_questions(hold, tmp_path):
     numbers.write_text('[[number]]\nask = "{n}?"\ndraw = { n = [1, 2] }\nanswer = "n"\nbecause = "So."\n')
     catalog = load_catalog([tmp_path / "course"])
     session = Interview("scale", 1, 40.0, 7, variant="backwards")
-    code, session, _ = hold([(1.0, "d"), *[(1.0, "-")] * 9], session=session, catalog=catalog)
+    code, session, _ = hold([*ENDED, *[(1.0, "-")] * 9], session=session, catalog=catalog)
     assert code == 1
     assert session.ended
     assert any(answer.question in ("1?", "2?") for answer in session.answers)
@@ -311,7 +316,7 @@ def test_ctrl_c_says_how_to_go_on(here):
 
 
 def test_questions_are_asked_until_the_time_is_over(hold, capsys):
-    _, session, _ = hold([(1.0, "d"), (39 * 60.0, "memory"), (3600.0, "never")])
+    _, session, _ = hold([*ENDED, (39 * 60.0, "memory"), (3600.0, "never")])
     assert session.answers[0].typed == "memory"
     assert session.answers[-1].typed == ""
     assert session.ended
@@ -352,7 +357,7 @@ def test_a_terminal_waits_for_a_line_until_the_time_is_over(monkeypatch, capsys)
 
 
 def test_a_session_that_is_over_only_shows_its_report(hold, capsys):
-    _, session, _ = hold([(1.0, "d"), *[(1.0, "-")] * 20])
+    _, session, _ = hold([*ENDED, *[(1.0, "-")] * 20])
     capsys.readouterr()
     hold([], session=session)
     assert "This interview is over." in capsys.readouterr().out
@@ -534,6 +539,6 @@ def test_hints_that_were_read_in_the_meantime_are_counted_also_while_it_was_left
     _, session, _ = hold([(1.0, "q")], session=session)
     assert session.hints_read == 1
     show_hint("reduce_v1", [], again=True, no_color=True)
-    _, session, _ = hold([(1.0, "d"), *[(1.0, "-")] * 20], [WRONG], session=session)
+    _, session, _ = hold([*ENDED, *[(1.0, "-")] * 20], [WRONG], session=session)
     assert (session.hints_read, session.ended is not None) == (2, True)
     assert "2 hints read in the meantime" in " ".join(capsys.readouterr().out.split())
