@@ -47,7 +47,7 @@ EXERCISE = Exercise(
             "sectors",
             at_most=0.3,
             per="n",
-            why="Neighbouring lanes use floats far from each other.",
+            why="Floats are loaded again for each result, or neighbouring lanes use floats far from each other.",
             hint="neighbouring threads load and store neighbouring packs of four floats",
         ),
     ),
