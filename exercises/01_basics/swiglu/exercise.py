@@ -53,8 +53,9 @@ EXERCISE = Exercise(
             "slow_divisions",
             at_most=0.001,
             per="n",
-            why="The quotient is an exact division: many instructions and a branch, instead of two.",
-            hint="__fdividef(x, y) is a reciprocal and a product. A literal like 1.0 is a double: write 1.0f",
+            why="The quotient is an exact division or reciprocal, which takes many instructions and a branch.",
+            hint="__fdividef(x, y) takes two instructions, an approximate reciprocal and a product. Where a literal is "
+            "a double, like 1.0, write 1.0f",
         ),
     ),
     # __expf errs by 5e-6 of its result at 88, __fdividef by 1e-7. Results below the smallest normal float, times up,

@@ -63,7 +63,7 @@ EXERCISE = Exercise(
             "sectors",
             at_most=0.6,
             per="rows*cols",
-            why="Sectors are moved more often than tiles and halos need: lanes lie apart, or pixels are loaded again.",
+            why="Pixels are loaded again for each result, or neighbouring lanes use pixels far from each other.",
             hint="neighbouring lanes load and store neighbouring pixels of a row, or neighbouring packs of four",
         ),
     ),

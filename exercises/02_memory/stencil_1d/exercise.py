@@ -47,7 +47,7 @@ EXERCISE = Exercise(
             "sectors",
             at_most=0.3,
             per="n",
-            why="Sectors are moved more often than tiles and halos need: lanes lie apart, or floats are loaded again.",
+            why="Floats are loaded again for each result, or neighbouring lanes use floats far from each other.",
             hint="neighbouring threads load and store neighbouring packs of four floats",
         ),
     ),

@@ -61,9 +61,10 @@ EXERCISE = Exercise(
             "global_load_bytes",
             at_most=8.2,
             per="rows*cols",
-            why="The row is read more than twice.",
+            why="More is loaded than the row, twice.",
             hint="find the largest value and the sum in the same loop: when the largest value rises, multiply the sum "
-            "so far by expf(old - new)",
+            "so far by expf(old - new). A number that each thread loads from global memory counts for each of them: "
+            "load it once for a block",
         ),
         Expect(
             "global_store_bytes",
