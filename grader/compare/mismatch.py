@@ -288,18 +288,13 @@ def _from_some_element_on(output: Wrong) -> Guess | None:
     return "from_some_element_on", {"multiple_of": width}
 
 
-LEAST_WHOLE = 4
-"""Fewer elements may be whole numbers by chance, unless they are the right ones without their fractions."""
-
-
 def _whole_numbers(output: Wrong) -> Guess | None:
-    """All wrong elements are whole numbers, and hardly one should be."""
+    """All wrong elements are whole numbers beside the expected ones, of which hardly one is a whole number."""
     expected, got = output.expected[output.wrong], output.got[output.wrong]
     if output.got.dtype.kind != "f" or not (got == np.rint(got)).all():
         return None
-    cut = bool((got == np.trunc(expected)).all() and got.all())
     few_should = 4 * int((expected == np.rint(expected)).sum()) < len(got)
-    return ("whole_numbers", {}) if few_should and (cut or len(got) >= LEAST_WHOLE) else None
+    return ("whole_numbers", {}) if few_should and got.any() and (np.abs(got - expected) < 1).all() else None
 
 
 def _near(output: Wrong) -> Guess | None:
