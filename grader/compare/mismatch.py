@@ -290,7 +290,7 @@ def _from_some_element_on(output: Wrong) -> Guess | None:
 
 def _whole_numbers(output: Wrong) -> Guess | None:
     """All wrong elements are whole numbers beside the expected ones, of which hardly one is a whole number."""
-    expected, got = output.expected[output.wrong], output.got[output.wrong]
+    expected, got = output.expected[output.wrong].astype(np.float64), output.got[output.wrong].astype(np.float64)
     if output.got.dtype.kind != "f" or not (got == np.rint(got)).all():
         return None
     few_should = 4 * int((expected == np.rint(expected)).sum()) < len(got)
