@@ -78,6 +78,10 @@ class Array:
     # largest small size and at the secret one. All are verified at the timed size. In the case of an array's second
     # ones the others have their second ones, too, or their ``values`` if they have fewer
     unusual: Values | tuple[Values, ...] | None = None
+    # of an array of integers: its first elements in every case where it has more than these, so that what chance would
+    # rarely draw occurs in every run: a negative label in the first row, a sequence of one token beside long ones.
+    # Numbers, or expressions over the sizes. Timed launches have drawn ones
+    first: tuple[int | str, ...] = ()
     # whether some cases pass a slice, which begins inside an allocation and is aligned to its elements only; else the
     # array begins at a multiple of 256 bytes, as memory from cudaMalloc does. The statement has to say it
     slices: bool = False
@@ -89,7 +93,9 @@ class Array:
     # as a whole. The statement has to say what such a row gives
     masked_rows: str = ""
     # whether a case has NaN (of both signs), and +infinity, in one of 2048 elements each, and a further one has both
-    # infinities and no NaN; zeros of both signs are in both. The statement has to say what they give
+    # infinities and no NaN; zeros of both signs are in both. In every run three of the first four rows of
+    # ``masked_rows``, or of the first four eighths of the array, have one: a NaN of either sign, and +infinity. The
+    # statement has to say what they give
     special: bool = False
     # an expression: how many of its elements the task moves, if not all of them: those of a pool of which a table names
     # a part. `Work.bytes` counts these

@@ -22,8 +22,13 @@ From a word to a value:
     special, of arrays that may be:   with x % 2048, NaN where it is 0, +infinity where it is 1, -0 where it is 2 or 3,
                                       0 where it is 4 or 5, else the real value; of arrays that may be masked, too, the
                                       masked one: a NaN may have only masked neighbours. A NaN has the sign of a number
-                                      below 0 where x / 2048 is odd
+                                      below 0 where x / 2048 is odd. The first four rows, r = 0 … 3, of ``masked_rows``
+                                      elements, or an eighth of the array, have one NaN or +infinity at most, as
+                                      element ``seed / 4 % row``: +infinity where (r + seed) % 4 is 2, a NaN where it
+                                      is 1 or 3, first one below 0, then one above. Where it is 0, a row may be masked
     infinite, of the same arrays:     like special, with -infinity in place of NaN
+    first, of integer arrays:         these numbers, in the cases, where the array has more elements; timed launches
+                                      have drawn ones
     outlier, of values with one:      this number where x % 64 is 33, else the real value
     real, shape "uniform":            low + (high - low) * u             with u = (x >> 8) * 2**-24, in [0, 1)
     real, shape "normal":             low + (high - low) / 1021 * t      with t = s + f * 2**-24, in [0, 1021)
@@ -105,7 +110,11 @@ def make_inputs(
     Raises UsageError for a count or values in exercise.py that are impossible.
     """
     arrays = ((array, element_count(array, size)) for array in exercise.inputs)
-    return {array.name: make_array(array, count, seed, values, size=size) for array, count in arrays}
+    made = {array.name: make_array(array, count, seed, values, size=size) for array, count in arrays}
+    for array in exercise.inputs:
+        if 0 < len(array.first) < len(made[array.name]):
+            made[array.name][: len(array.first)] = first_elements(array, size)
+    return made
 
 
 def unusual_kinds(exercise: Exercise) -> tuple[Unusual, ...]:
@@ -137,6 +146,9 @@ def make_array(
     result = np.empty(-(-count // 4) * 4, dtype=array.dtype)
     for start, words in _words(count, seed, stream(array.name), sample):
         result[start : start + len(words)] = to_values(words, start)
+    if values in SPECIAL and array.special:
+        places, elements = _ruled(array, count, seed, size or {}, values == "infinite")
+        result[places] = elements
     return result[:count]
 
 
@@ -233,20 +245,45 @@ def _mapping(array: Array, drawn: Values, kind: Kind, seed: int, size: Size, cou
     def others(words: _U64, start: int) -> npt.NDArray[np.float64]:
         if not array.masked or kind not in ("masked", *SPECIAL):
             return real(words, start)
-        row = _integer(array, array.masked_rows, size) if array.masked_rows else 0
-        return np.where(_is_masked(words, start, row, seed), -np.inf, real(words, start))
+        return np.where(_is_masked(words, start, _row(array, size), seed), -np.inf, real(words, start))
 
     if kind in SPECIAL and array.special:
-        return lambda words, start: _with_special(words, others(words, start), without_nan=kind == "infinite")
+        ruled = 4 * _special_row(array, count, size)
+        return lambda words, start: _with_special(words, others(words, start), ruled - start, kind == "infinite")
     return others
 
 
-def _with_special(words: _U64, values: npt.NDArray[np.float64], *, without_nan: bool) -> npt.NDArray[np.float64]:
-    """``values`` with a few NaN, or -infinity, infinities, and zeros of both signs."""
+def _with_special(
+    words: _U64, values: npt.NDArray[np.float64], ruled: int, without_nan: bool
+) -> npt.NDArray[np.float64]:
+    """``values`` with a few NaN, or -infinity, infinities, and zeros of both signs; the first ``ruled`` with zeros."""
     lot = words % np.uint64(2048)
+    free = np.arange(len(words)) >= ruled
     first = -np.inf if without_nan else np.where(words // np.uint64(2048) % np.uint64(2) == 1, -np.nan, np.nan)
-    found = [lot == 0, lot == 1, (lot == 2) | (lot == 3), (lot == 4) | (lot == 5)]
+    found = [(lot == 0) & free, (lot == 1) & free, (lot == 2) | (lot == 3), (lot == 4) | (lot == 5)]
     return np.select(found, [first, np.inf, -0.0, 0.0], values)
+
+
+def _ruled(array: Array, count: int, seed: int, size: Size, without_nan: bool) -> tuple[list[int], list[float]]:
+    """The special elements that every case has, in the first rows: their places, and what they hold.
+
+    Each is the only one of its row, because an infinity hides a NaN, and a NaN an infinity.
+    """
+    row = _special_row(array, count, size)
+    rows = [r for r in range(4) if (r + seed) % 4 and (r + 1) * row <= count and row > 0]
+    others = iter((-np.inf, -np.inf) if without_nan else (-np.nan, np.nan))
+    kinds = [np.inf if (r + seed) % 4 == 2 else next(others) for r in rows]
+    return [r * row + seed // 4 % row for r in rows], kinds
+
+
+def _special_row(array: Array, count: int, size: Size) -> int:
+    """The elements of what has one special element in the beginning of an array."""
+    return _row(array, size) or count // 8
+
+
+def _row(array: Array, size: Size) -> int:
+    """The elements of a row that may be masked whole; 0 where there is none."""
+    return _integer(array, array.masked_rows, size) if array.masked_rows else 0
 
 
 def _rising(words: _U64, start: int, last: int, low: int, high: int, skew: int, width: int) -> npt.NDArray[np.int64]:
@@ -344,6 +381,16 @@ def integer_bounds(array: Array, drawn: Values, size: Size, whole: int = 0) -> t
             hint=f"give it values=Values(exact_low=…, exact_high=…) within {least} to {most}",
         )
     return low, high
+
+
+def first_elements(array: Array, size: Size) -> list[int]:
+    """`Array.first` in numbers. Raises UsageError for numbers that the array's dtype does not hold."""
+    kind = np.dtype(array.dtype)
+    numbers = [_integer(array, number, size) for number in array.first]
+    if kind.kind == "f" or not all(np.iinfo(kind).min <= number <= np.iinfo(kind).max for number in numbers):
+        message = f"array {array.name!r} is {array.dtype}, and its first elements {numbers} are no integers of it"
+        raise UsageError(message, code="bad_exercise")
+    return numbers
 
 
 def rise(array: Array, drawn: Values, size: Size) -> tuple[int, int]:

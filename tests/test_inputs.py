@@ -174,6 +174,30 @@ def test_a_few_elements_of_a_special_array_are_nan_infinity_and_zeros_of_both_si
     assert np.array_equal(make_array(array, 4000, 3, "special"), make_array(array, 4000, 3, "real"))
 
 
+@pytest.mark.parametrize(("masked", "row"), [("cols", 100), ("", 162)])
+def test_the_first_rows_of_a_special_array_have_a_nan_of_either_sign_and_an_infinity_alone_in_every_run(masked, row):
+    array = Array("x", "float32", "rows*cols", masked=bool(masked), masked_rows=masked, special=True)
+    for seed in range(40):
+        special, infinite = (
+            make_array(array, 1300, seed, kind, size={"rows": 13, "cols": 100})[: 4 * row].reshape(4, row)
+            for kind in ("special", "infinite")
+        )
+        nan, above = np.isnan(special), np.isposinf(special)
+        assert (nan | above).sum(axis=1).tolist() == [int((r + seed) % 4 != 0) for r in range(4)]
+        assert np.signbit(special[nan]).tolist() == [True, False]
+        assert above.sum() == 1
+        assert np.isneginf(infinite[nan]).all()
+        assert np.array_equal(infinite[~nan], special[~nan])
+
+
+def test_a_special_array_of_few_elements_or_rows_has_what_there_is_room_for():
+    array = Array("x", "float32", "rows*cols", masked=True, masked_rows="cols", special=True)
+    for seed in range(8):
+        got = make_array(array, 200, seed, "special", size={"rows": 2, "cols": 100}).reshape(2, 100)
+        assert (np.isnan(got) | np.isposinf(got)).sum(axis=1).tolist() == [int((r + seed) % 4 != 0) for r in range(2)]
+    assert len(make_array(replace(array, masked_rows=""), 7, 1, "special")) == 7
+
+
 def test_nan_has_only_masked_neighbours_somewhere_in_an_array_that_may_be_masked_too() -> None:
     array = replace(EXERCISE.arrays[0], masked=True, special=True)
     packs = make_array(array, 40_000, 3, "special").reshape(-1, 4)
@@ -305,6 +329,26 @@ def test_the_rows_that_are_masked_do_not_depend_on_where_a_chunk_ends() -> None:
 
 
 # --------------------------------------------------------------------------------------- integers: bounds, permutations
+
+
+def test_the_first_integers_of_a_case_may_be_given_where_there_are_more():
+    x, h, k, y = EXERCISE.arrays
+
+    def case(first: tuple[int | str, ...]) -> list[int]:
+        exercise = replace(EXERCISE, arrays=(x, h, replace(k, first=first), y))
+        return make_inputs(exercise, SIZE, 1)["k"].tolist()
+
+    drawn = case(())
+    assert case((-100, "2*cols")) == [-100, 14, drawn[2]]
+    assert case((-100,) * 3) == drawn
+    assert make_array(replace(k, first=(-100,)), 3, 1, "exact").tolist() == drawn  # as timed launches have them
+
+
+@pytest.mark.parametrize(("dtype", "first"), [("float32", 1), ("int32", 2**31), ("uint8", -1)])
+def test_first_elements_that_the_array_cannot_hold_are_the_authors_error(dtype, first):
+    array = Array("x", dtype, "n", values=Values(exact_low=0, exact_high=9), first=(first,))
+    with pytest.raises(UsageError, match="are no integers of it"):
+        make_inputs(replace(EXERCISE, arrays=(array, EXERCISE.arrays[-1])), {"n": 4}, 1)
 
 
 def test_bounds_of_integers_may_be_expressions_over_the_sizes() -> None:

@@ -236,6 +236,10 @@ _FAULTS: tuple[tuple[Callable[[Exercise], bool], str], ...] = (
         "unusual must be Values(...), or a tuple of one to four",
     ),
     (
+        lambda e: not all(isinstance(a.first, tuple) for a in e.arrays),
+        "first must be a tuple: a single one needs a comma",
+    ),
+    (
         lambda e: e.host and not all(map(_is_uniform, e.arrays)),
         "a host exercise has uniform values between two numbers",
     ),

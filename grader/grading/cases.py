@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
-    """The small and the secret sizes, smallest first, each with exact values (if the exercise has them) and real ones.
+    """The small and the secret sizes, the simplest first, each with exact values, if the exercise has them, and real.
 
     Then a secret size up to the simulated one, so that sizes between are tested; then the further distributions of
     values, if the exercise has them. The last cases have slices, masked or special elements, if it has these.
@@ -34,7 +34,7 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
     from grader.inputs import infinite_kinds
 
     kinds: tuple[Kind, ...] = ("exact", "real") if exercise.exact else ("real",)
-    sizes = sorted((*exercise.small, *secret_sizes(exercise, seed)), key=elements)
+    sizes = _simplest_first(exercise, (*exercise.small, *secret_sizes(exercise, seed)))
     cases = tuple(
         Case(size, kind, small=True, confirms=size in exercise.counted and kind == kinds[0])
         for size in sizes
@@ -44,10 +44,19 @@ def small_cases(exercise: Exercise, seed: int) -> tuple[Case, ...]:
         return cases
     larger = larger_secret_sizes(exercise, seed)
     unusual = _unusual_cases(exercise, larger)
-    slices = slice_cases(exercise, sizes[0], sizes[-1], kinds[0])
+    slices = slice_cases(exercise, min(sizes, key=elements), max(sizes, key=elements), kinds[0])
     infinite = (Case(max(exercise.small, key=elements), kind) for kind in infinite_kinds(exercise))
     confirming = (Case(size, kinds[0], confirms=bool(exercise.technique)) for size in larger)
     return (*cases, *confirming, *unusual, *slices, *infinite)
+
+
+def _simplest_first(exercise: Exercise, sizes: tuple[Size, ...]) -> list[Size]:
+    """The sizes without a set flag, smallest first; then those with one.
+
+    So a mistake that needs no flag, like a mask, is not reported at a size that has it.
+    """
+    flags = [name for name, (least, most, _) in exercise.secret.items() if (least, most) == (0, 1)]
+    return sorted(sizes, key=lambda size: (sum(size[name] for name in flags), elements(size)))
 
 
 def _unusual_cases(exercise: Exercise, larger: tuple[Size, ...]) -> tuple[Case, ...]:

@@ -204,6 +204,7 @@ def test_a_course_that_is_none_is_a_wrong_command(tmp_path: Path) -> None:
         (FINE.replace("oracle", "minutes=0, oracle"), None, "minutes must be a positive integer"),
         (FINE.replace("oracle", "after=('total'), oracle"), None, "after must be a tuple of names"),
         (FINE.replace('"n")', '"n", unusual=(Values(),) * 5)', 1), None, "unusual must be Values(...), or a tuple"),
+        (FINE.replace('"n")', '"n", first=(1))', 1), None, "first must be a tuple"),
         (FINE.replace('"n")', '"n", unusual=[Values()])', 1), None, "unusual must be Values(...), or a tuple"),
         (
             FINE.replace('"n")', '"n", values=Values(shape="normal"))', 1).replace("oracle", "host=True, oracle", 1),

@@ -426,6 +426,15 @@ def test_a_gpu_alone_grades_the_technique_in_the_code(request_for, monkeypatch, 
         assert "No copy by TMA." in found.message
 
 
+def test_sizes_without_a_flag_come_first_and_each_part_is_smallest_first():
+    sizes = ({"n": 33, "causal": 1}, {"n": 5, "causal": 1}, {"n": 64, "causal": 0}, {"n": 1, "causal": 0})
+    secret = {"n": (2, 40, 2), "causal": (0, 1, 1)}
+    exercise = replace(EXERCISE, small=sizes, secret=secret, simulated={"n": 99, "causal": 0}, technique=())
+    drawn = [case.size for case in small_cases(exercise, 1) if case.values == "exact"][:-1]
+    assert {tuple(size.items()) for size in sizes} < {tuple(size.items()) for size in drawn}
+    assert drawn == sorted(drawn, key=lambda size: (size["causal"], size["n"]))
+
+
 def test_large_sizes_have_a_second_distribution_of_values():
     arrays = tuple(replace(array, unusual=Values(low=100.0, high=101.0)) for array in EXERCISE.arrays)
     exercise = replace(EXERCISE, exact=False, secret={"n": (2, 40, 2)}, simulated={"n": 10_000}, arrays=arrays)

@@ -24,7 +24,7 @@ EXERCISE = Exercise(
     oracle="transformer:rope",
     # Heads of 8 to 256; tokens smaller than a warp of packs, and larger than a block's registers hold.
     small=(
-        {"tokens": 1, "heads": 1, "dim": 8},
+        {"tokens": 3, "heads": 1, "dim": 8},
         {"tokens": 7, "heads": 3, "dim": 8},
         {"tokens": 5, "heads": 2, "dim": 24},
         {"tokens": 9, "heads": 1, "dim": 64},

@@ -28,9 +28,11 @@ EXERCISE = Exercise(
     oracle="attention:forward",
     small=(
         {"heads": 1, "n_q": 1, "n_k": 1, "d": 64, "causal": 0},
-        {"heads": 2, "n_q": 33, "n_k": 33, "d": 64, "causal": 1},
+        {"heads": 1, "n_q": 3, "n_k": 20, "d": 64, "causal": 0},
+        {"heads": 1, "n_q": 4, "n_k": 70, "d": 64, "causal": 0},
+        {"heads": 2, "n_q": 16, "n_k": 31, "d": 128, "causal": 0},
         {"heads": 1, "n_q": 5, "n_k": 70, "d": 128, "causal": 1},
-        {"heads": 3, "n_q": 16, "n_k": 31, "d": 64, "causal": 0},
+        {"heads": 2, "n_q": 33, "n_k": 33, "d": 64, "causal": 1},
         {"heads": 1, "n_q": 70, "n_k": 40, "d": 64, "causal": 1},
     ),
     secret={"heads": (1, 3, 1), "n_q": (1, 70, 1), "n_k": (1, 70, 1), "d": (64, 128, 64), "causal": (0, 1, 1)},

@@ -29,9 +29,11 @@ EXERCISE = Exercise(
     checker="attention:forward_f32",
     small=(
         {"heads": 1, "n_q": 1, "n_k": 1, "d": 64, "causal": 0},
-        {"heads": 3, "n_q": 64, "n_k": 64, "d": 64, "causal": 1},
-        {"heads": 1, "n_q": 17, "n_k": 100, "d": 64, "causal": 1},
+        {"heads": 1, "n_q": 3, "n_k": 20, "d": 64, "causal": 0},
+        {"heads": 1, "n_q": 5, "n_k": 100, "d": 64, "causal": 0},
         {"heads": 1, "n_q": 65, "n_k": 130, "d": 64, "causal": 0},
+        {"heads": 1, "n_q": 17, "n_k": 100, "d": 64, "causal": 1},
+        {"heads": 3, "n_q": 64, "n_k": 64, "d": 64, "causal": 1},
         {"heads": 1, "n_q": 150, "n_k": 80, "d": 64, "causal": 1},
     ),
     secret={"heads": (1, 2, 1), "n_q": (1, 140, 1), "n_k": (1, 140, 1), "d": (64, 64, 64), "causal": (0, 1, 1)},

@@ -30,9 +30,11 @@ EXERCISE = Exercise(
     checker="attention:forward_f16",
     small=(
         {"heads": 1, "n_q": 1, "n_k": 1, "d": 64, "causal": 0},
-        {"heads": 3, "n_q": 64, "n_k": 64, "d": 128, "causal": 1},
-        {"heads": 1, "n_q": 17, "n_k": 100, "d": 64, "causal": 1},
+        {"heads": 1, "n_q": 3, "n_k": 20, "d": 64, "causal": 0},
+        {"heads": 1, "n_q": 5, "n_k": 150, "d": 64, "causal": 0},
         {"heads": 1, "n_q": 129, "n_k": 130, "d": 128, "causal": 0},
+        {"heads": 1, "n_q": 17, "n_k": 100, "d": 64, "causal": 1},
+        {"heads": 3, "n_q": 64, "n_k": 64, "d": 128, "causal": 1},
         {"heads": 1, "n_q": 200, "n_k": 70, "d": 64, "causal": 1},
         {"heads": 1, "n_q": 150, "n_k": 150, "d": 128, "causal": 1},
     ),

@@ -7,6 +7,11 @@ STEEP = Values(low=-10.0, high=10.0)
 # Products of a query and a key of these are near -280, so that a maximum that begins with 0 makes all weights 0.
 ABOVE = Values(low=4.0, high=6.0)
 BELOW = Values(low=-6.0, high=-4.0)
+# A query of zeros but for about two elements, and so for the keys: a key that has one in the same place has a score of
+# 7.7, all others 0. Their weights are just below half of a half's last place at 1: a sum in fp16 that has met such a
+# key does not grow by them, which is percents of it.
+FEW = Values(low=0.0, high=0.0, outlier=4.0)
+FEW_KEYS = Values(low=0.0, high=0.0, outlier=21.75)
 # Not around zero: a sum in fp16 stops growing, and weights that do not add up to 1 show at any length.
 SHIFTED = Values(low=-3.5, high=4.5, shape="normal")
 
@@ -18,10 +23,17 @@ EXERCISE = Exercise(
     after=("gemv", "softmax_v1"),
     paths=("attention",),
     arrays=(
-        Array("q", "float16", "seqs*kv_heads*group*128", values=NORMAL, unusual=(STEEP, ABOVE)),
-        Array("k", "float16", "seqs*kv_heads*tokens*128", values=NORMAL, unusual=(STEEP, BELOW)),
+        Array("q", "float16", "seqs*kv_heads*group*128", values=NORMAL, unusual=(STEEP, ABOVE, FEW)),
+        Array("k", "float16", "seqs*kv_heads*tokens*128", values=NORMAL, unusual=(STEEP, BELOW, FEW_KEYS)),
         Array("v", "float16", "seqs*kv_heads*tokens*128", values=SHIFTED),
-        Array("lengths", "int32", "seqs", values=Values(exact_low="max(tokens - spread, 0)", exact_high="tokens")),
+        # Where sequences differ by enough, the first three are empty, shorter than any share, and whole.
+        Array(
+            "lengths",
+            "int32",
+            "seqs",
+            values=Values(exact_low="max(tokens - spread, 0)", exact_high="tokens"),
+            first=("max(tokens - spread, 0)", "max(tokens - spread, 1)", "tokens"),
+        ),
         Array(
             "out",
             "float16",
@@ -31,15 +43,15 @@ EXERCISE = Exercise(
         ),
     ),
     oracle="decoding:flash",
-    # lengths[s] is a random number from tokens - spread, or 0, to tokens
+    # lengths[s] is a random number from tokens - spread, or 0, to tokens; of four and more, the first three are given
     small=(
         {"seqs": 1, "kv_heads": 1, "group": 1, "tokens": 1, "spread": 1},
         {"seqs": 40, "kv_heads": 1, "group": 2, "tokens": 1, "spread": 1},  # lengths 0 and 1, side by side
-        {"seqs": 3, "kv_heads": 2, "group": 4, "tokens": 40, "spread": 40},
-        {"seqs": 1, "kv_heads": 3, "group": 8, "tokens": 127, "spread": 1},
-        {"seqs": 2, "kv_heads": 2, "group": 1, "tokens": 257, "spread": 200},
-        {"seqs": 5, "kv_heads": 1, "group": 3, "tokens": 300, "spread": 300},
-        {"seqs": 1, "kv_heads": 1, "group": 5, "tokens": 1025, "spread": 3},
+        {"seqs": 3, "kv_heads": 2, "group": 3, "tokens": 40, "spread": 40},
+        {"seqs": 1, "kv_heads": 3, "group": 5, "tokens": 127, "spread": 1},
+        {"seqs": 2, "kv_heads": 2, "group": 7, "tokens": 257, "spread": 200},
+        {"seqs": 5, "kv_heads": 1, "group": 6, "tokens": 300, "spread": 300},
+        {"seqs": 4, "kv_heads": 1, "group": 8, "tokens": 1025, "spread": 1025},
     ),
     secret={
         "seqs": (1, 4, 1),

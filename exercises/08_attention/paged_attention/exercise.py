@@ -22,7 +22,14 @@ EXERCISE = Exercise(
         Array("v", "float16", "pool*kv_heads*16*128", values=SHIFTED, moved=OF_SEQUENCES),
         # `far` is 1 but for the large size, whose pool repeats its first pages: there entries go up to far - 1
         Array("table", "int32", "seqs*cdiv(tokens, 16)", values=Values(exact_low=0, exact_high="max(pool, far) - 1")),
-        Array("lengths", "int32", "seqs", values=Values(exact_low="max(tokens - spread, 0)", exact_high="tokens")),
+        # Where sequences differ by enough, the first three are empty, shorter than any share, and whole.
+        Array(
+            "lengths",
+            "int32",
+            "seqs",
+            values=Values(exact_low="max(tokens - spread, 0)", exact_high="tokens"),
+            first=("max(tokens - spread, 0)", "max(tokens - spread, 1)", "tokens"),
+        ),
         Array(
             "out",
             "float16",
