@@ -587,8 +587,8 @@ races.one_array_for_two_parameters
 
 races.element_that_the_data_choose
     race on shared part[3]: written by thread 49 at k.cu:4, read by thread 5 at k.cu:4, no barrier between
-    → `part[x[t]]` is the same element for all threads that have the same value there, and a barrier does not
-      part them: change it with an atomic, `atomicAdd(&part[x[t]], …)`
+    → `part[x[t]]` is the same element for all threads that have the same value there, and no barrier keeps them
+      apart: change it with an atomic, `atomicAdd(&part[x[t]], …)`
 
 races.barrier_of_block_or_warp
     race on shared part[3]: written by thread 9 at k.cu:4, read by thread 5 at k.cu:5, no barrier between
@@ -923,7 +923,7 @@ outputs.exponential_that_overflows
     y[0] at n=9: got nan, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should
     write it
     → line 4 takes `expf(src[0])` of a value as it is: above 88.7 that is infinity in a float, and infinity /
-      infinity is NaN. Did you subtract the largest value first?
+      infinity is NaN. Subtract the largest value first
 
 outputs.inputs_of_each_run
     y[0] at n=9: got 1.0, expected 5.0; all 9 elements are wrong; it is probably thread 5 of block 0 that should

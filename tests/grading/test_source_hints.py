@@ -689,8 +689,8 @@ def rule_of_a_wrong_value(body: str, **facts: Any) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ("float sum = 0;\nfor (int i = 0; i < n; ++i)\n    sum += expf(x[i]);", "subtract the largest value first?"),
-        ("float v = x[0];\ny[0] = expf(v) / (1 + expf(v));", "divide both sides of the fraction"),
+        ("float sum = 0;\nfor (int i = 0; i < n; ++i)\n    sum += expf(x[i]);", "Subtract the largest value first"),
+        ("float v = x[0];\ny[0] = expf(v) / (1 + expf(v));", "Divide both sides of the fraction"),
         ("float v = x[0] - m;\ny[0] = expf(v);", ""),
         ("float v = x[0];\nv -= m;\ny[0] = expf(v);", ""),
         ("y[0] = expf(m);", ""),  # what the kernel is given may be a difference

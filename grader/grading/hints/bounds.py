@@ -214,9 +214,10 @@ _CAST_TO = re.compile(r"\(\s*((?:unsigned |signed )?(?:short|char))(?: int)?\s*\
 def index_cast_to_a_short_type(found: Finding, seen: Seen) -> str:
     for access in of_the_access(found, seen.source):
         cast = _CAST_TO.search(" + ".join(access.texts))
-        if cast is not None and (array_length(found) or 0) > NARROW[cast[1]] + 1:
+        largest = NARROW[cast[1].removeprefix("signed ")] if cast else 0
+        if cast is not None and (array_length(found) or 0) > largest + 1:
             return (
-                f"the index is cast to `{cast[1]}`, which ends at {NARROW[cast[1]]}, and {array_name(found)} has "
+                f"the index is cast to `{cast[1]}`, which ends at {largest}, and {array_name(found)} has "
                 f"{elements(array_length(found) or 0)}: leave out the cast"
             )
     return ""

@@ -284,12 +284,12 @@ def exponential_that_overflows(found: Finding, seen: Seen) -> str:
         one for one in seen.source.parts(1, END, "assigned") if one.texts[0] == "+=" and bare.name in one.texts[-1]
     ]
     remedy = (
-        "subtract the largest value first" if added
-        else "divide both sides of the fraction by it, so that only exp(-x) is left"
+        "Subtract the largest value first" if added
+        else "Divide both sides of the fraction by it: then only exp(-x) is left"
     )  # fmt: skip
     return (
         f"line {bare.line} takes `{bare.name}({bare.texts[0]})` of a value as it is: above 88.7 that is infinity in a "
-        f"float, and infinity / infinity is NaN. Did you {remedy}?"
+        f"float, and infinity / infinity is NaN. {remedy}"
     )
 
 

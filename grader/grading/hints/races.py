@@ -80,22 +80,20 @@ _SAME_LINE = (access("write", 49, 4), access("read", 5, 4))
 
 _OF_BLOCK = (access("atomic", 0, 4, block=1), access("atomic", 0, 4))
 
-_COUNTS = race("one_line", access("write", 49, 4), access("read", 5, 4))
 
-
-@rule("race", example=_COUNTS, seen=kernel("part[x[t]] += 1;"), cause="one_line one_index")
+@rule("race", example=race("one_line", *_SAME_LINE), seen=kernel("part[x[t]] += 1;"), cause="one_line one_index")
 def element_that_the_data_choose(found: Finding, seen: Seen) -> str:
     """A statement changes one element, and which one depends on a value that was loaded."""
     line = found.line or 0
     names = {*found.names, found.array}
-    changed = [one for one in seen.source.parts(line, line, "stored") if one.texts[0] not in ("=", "")]
+    changed = [one for one in seen.source.parts(line, line, "stored") if one.texts[0] != "="]
     elements = [one for one in seen.source.elements(line) if one.name in names and "[" in "".join(one.texts)]
     if not elements or len({one.texts for one in elements}) > 1 or not changed:
         return ""
     element = f"{elements[0].name}[{']['.join(elements[0].texts)}]"
     return (
-        f"`{element}` is the same element for all threads that have the same value there, and a barrier does not part "
-        f"them: change it with an atomic, `atomicAdd(&{element}, …)`"
+        f"`{element}` is the same element for all threads that have the same value there, and no barrier keeps them "
+        f"apart: change it with an atomic, `atomicAdd(&{element}, …)`"
     )
 
 
