@@ -111,7 +111,7 @@ def show_list(courses: Sequence[Path], *, chapter: str | None = None, path: str 
             numbers = dict.fromkeys(entry.number // 100 for entry in catalog.exercises)
             hint = f"the chapters are {', '.join(map(str, numbers))}; `grade list` shows them all"
             if chapter in path_names(catalog):
-                hint = f"{chapter} is a path: `grade list --path {chapter}`"
+                hint = f"{chapter} is a path: `grade list --path {chapter}`; {hint}"
             raise UsageError(f"there is no chapter {chapter!r}", code="unknown_chapter", hint=hint)
         catalog = Catalog(members)
     if as_json:
