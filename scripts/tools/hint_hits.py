@@ -103,18 +103,19 @@ STAYS: Mapping[str, str] = {
             "faults.less_local_memory",
         ),
         "a usual slip in any kernel": (
-            "bounds.index_in_the_whole_grid", "bounds.before_the_array", "races.barrier_that_is_not_called",
-            "races.barrier_of_one_warp", "races.return_before_the_barrier", "faults.less_work_in_each_thread",
+            "bounds.index_in_the_whole_grid", "bounds.before_the_array", "barriers.barrier_that_is_not_called",
+            "barriers.barrier_of_one_warp", "barriers.return_before_the_barrier", "faults.less_work_in_each_thread",
             "faults.print_from_one_thread", "faults.own_lane_in_the_mask", "outputs.const_inputs",
+            "outputs.cast_of_a_const_input",
             "bounds.all_must_be_inside", "slips.loop_of_a_lone_semicolon", "slips.assignment_for_a_comparison",
             "slips.block_of_one_row", "slips.variable_of_an_inner_block", "slips.value_under_a_condition",
             "slips.value_that_is_dropped", "slips.array_of_each_thread", "slips.whole_number_for_a_fraction",
-            "races.one_index_for_all_threads", "races.one_index_in_all_blocks", "unwritten.element_beyond_the_threads",
-            "unwritten.adds_to_what_is_there", "races.rows_that_overlap", "slips.value_of_the_last_iteration",
+            "overlaps.one_index_for_all_threads", "overlaps.one_index_in_all_blocks", "unwritten.element_beyond_the_threads",
+            "unwritten.adds_to_what_is_there", "overlaps.rows_that_overlap", "slips.value_of_the_last_iteration",
             "faults.same_call_for_all", "outputs.return_before_work_for_others",
             "outputs.threads_that_end_before_the_matrix", "slips.arguments_in_another_order",
             "bounds.condition_of_nothing", "bounds.guard_turned_round", "bounds.index_made_of_the_block",
-            "bounds.variable_too_short_for_the_grid", "races.one_element_of_all_blocks", "races.no_order_of_atomics",
+            "bounds.variable_too_short_for_the_grid", "overlaps.one_element_of_all_blocks", "races.no_order_of_atomics",
             "outputs.return_before_the_store", "outputs.variable_that_begins_again",
             "outputs.variable_without_a_first_value", "slips.statement_that_is_not_in_the_if",
             "unwritten.call_by_some_threads", "races.number_before_the_atomics", "faults.warp_that_is_not_whole",
@@ -122,7 +123,7 @@ STAYS: Mapping[str, str] = {
             "bounds.beyond_what_the_launch_line_gives",
         ),
         "what is left where no other rule of its kind knows more": (
-            "races.way_around_the_barrier", "races.within_one_launch", "races.grid_sync_or_barrier",
+            "barriers.way_around_the_barrier", "races.within_one_launch", "races.grid_sync_or_barrier",
         ),
         "tiles of tensor cores, as learners place them": (
             "fragments.tile_at_a_multiple", "fragments.tile_of_another_warp",
@@ -134,7 +135,7 @@ STAYS: Mapping[str, str] = {
         "the general advice for the kind would mislead": ("faults.constant_memory", "faults.barrier_that_counts_more"),
         "asynchronous copies by a library, or in groups: the course's wrong answers lack the wait as a whole": (
             "copies.group_that_is_never_closed", "copies.wait_that_leaves_groups", "copies.wait_of_the_group",
-            "copies.wait_of_the_object", "races.copy_overwrites", "faults.object_that_nobody_initialised",
+            "copies.wait_of_the_object", "copies.copy_overwrites", "faults.object_that_nobody_initialised",
             "faults.arrivals_of_each_phase",
         ),
         "blocks that wait for each other: a wrong answer may hang in one place only": (

@@ -147,8 +147,10 @@ _COMPUTED = "__global__ void k(float* src) {\n\n\nv = __shfl_sync(mask, v, sourc
 
 @rule("inactive_lane", example=finding("inactive_lane", facts={"detail": (16,)}), seen=Seen(SourceView(_COMPUTED)))
 def lane_that_is_meant(found: Finding, seen: Seen) -> str:
-    """The lane that is read is computed."""
+    """The lane that is read is computed, by a shuffle that all come to."""
     line = found.line or 0
+    if seen.source.parts(line, line, "then", "else"):
+        return ""
     calls = [one for one in seen.source.parts(line, line, "call") if one.name == "__shfl_sync" and len(one.texts) > 2]
     computed = {one.texts[2] for one in calls if words(one.texts[2])}
     if len(computed) != 1:
