@@ -1,9 +1,6 @@
 // expect: race
 // A thread reads pixels of the tile that other warps have not stored yet.
 
-// expect: race
-// A thread reads pixels of the tile that other warps have not stored yet.
-
 // conv_2d, with one result a thread: a tile of 8 rows of 32, and its halo.
 
 #define RADIUS 3

@@ -1,9 +1,6 @@
 // expect: technique
 // Each term is loaded from global memory: 196 bytes for each result.
 
-// expect: technique
-// Each term is loaded from global memory: 196 bytes for each result.
-
 // conv_2d, with a load from global memory for each term.
 
 #define RADIUS 3

@@ -1,9 +1,6 @@
 // expect: sim=pass gpu=slow
 // A shared load for each multiply-add: shared memory is slower than the arithmetic.
 
-// expect: sim=pass gpu=slow
-// A shared load for each multiply-add: shared memory is slower than the arithmetic.
-
 // conv_2d, with one result a thread: a tile of 8 rows of 32, and its halo.
 
 #define RADIUS 3

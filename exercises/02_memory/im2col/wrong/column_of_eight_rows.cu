@@ -1,8 +1,6 @@
 // expect: technique
 // A thread walks down one column and keeps three rows of its patch. Few loads, but each store has 4 bytes a lane.
 
-// expect: technique
-// A thread walks down one column and keeps three rows of its patch. Few loads, but each store has 4 bytes a lane.
 // im2col, a thread for eight places of a column.
 
 // launch im2col(x, y, h, w): grid=(planes, cdiv(h, 8), cdiv(w, 64)) block=64

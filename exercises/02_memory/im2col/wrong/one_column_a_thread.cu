@@ -1,8 +1,6 @@
 // expect: technique
 // No division, but each thread loads the nine values of its patch: 36 bytes for each value of x.
 
-// expect: technique
-// No division, but each thread loads the nine values of its patch: 36 bytes for each value of x.
 // im2col, a thread for each place of a plane.
 
 // launch im2col(x, y, h, w): grid=(planes, cdiv(h, 4), cdiv(w, 64)) block=(64, 4)

@@ -1,8 +1,6 @@
 // expect: technique
 // A thread for each value of y: its index is taken apart by / and %, and each value of x is loaded nine times.
 
-// expect: technique
-// A thread for each value of y: its index is taken apart by / and %, and each value of x is loaded nine times.
 // im2col, a thread for each value of y.
 
 // launch im2col(x, y, planes, h, w): grid=cdiv(9*planes*h*w, 256) block=256

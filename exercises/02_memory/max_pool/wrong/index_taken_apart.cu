@@ -1,8 +1,6 @@
 // expect: technique
 // Plane, row and column come from one index by / and %, by numbers that the compiler does not know.
 
-// expect: technique
-// Plane, row and column come from one index by / and %, by numbers that the compiler does not know.
 // max_pool, with one index for all pairs of y, taken apart by / and %.
 
 // launch max_pool(x, y, h, w, planes): grid=cdiv(planes * cdiv(h, 2) * cdiv(w, 4), 256) block=256

@@ -1,8 +1,6 @@
 // expect: technique
 // A thread for each value of y loads its square float by float: lanes of one request leave gaps.
 
-// expect: technique
-// A thread for each value of y loads its square float by float: lanes of one request leave gaps.
 // max_pool, with a thread for each value of y.
 
 // launch max_pool(x, y, h, w): grid=(planes, cdiv(h, 8), cdiv(w, 128)) block=(64, 4)

@@ -1,9 +1,6 @@
 // expect: technique
 // Each term is loaded from global memory: 68 bytes for each result.
 
-// expect: technique
-// Each term is loaded from global memory: 68 bytes for each result.
-
 // stencil_1d, with a load from global memory for each term.
 
 #define RADIUS 8

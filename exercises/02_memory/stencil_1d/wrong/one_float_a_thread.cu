@@ -1,9 +1,6 @@
 // expect: sim=pass gpu=slow
 // A tile and a halo, and one float a thread: too few bytes are in flight.
 
-// expect: sim=pass gpu=slow
-// A tile and a halo, and one float a thread: too few bytes are in flight.
-
 // stencil_1d, with a tile, and one float a thread.
 
 #define RADIUS 8

@@ -1,8 +1,6 @@
 // expect: technique
 // A thread for each element: its index is taken apart by three divisions by numbers that the compiler does not know.
 
-// expect: technique
-// A thread for each element: its index is taken apart by three divisions by numbers that the compiler does not know.
 // strided_broadcast, with a thread for each element of out.
 
 // launch strided_broadcast(a, b, out, n0, n1, n2, n3, a0, a1, a2, a3, b0, b1, b2, b3): grid=cdiv(n0 * n1 * n2 * n3, 256) block=256

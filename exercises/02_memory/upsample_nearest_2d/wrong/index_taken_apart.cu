@@ -1,9 +1,6 @@
 // expect: technique
 // Row and column come from one index by / and %, by a number that the compiler does not know.
 
-// expect: technique
-// Row and column come from one index by / and %, by a number that the compiler does not know.
-
 // upsample_nearest_2d, with one index for all pairs of x, taken apart by / and %.
 
 // launch upsample(x, y, planes * h, w): grid=cdiv(planes * h * cdiv(w, 2), 256) block=256

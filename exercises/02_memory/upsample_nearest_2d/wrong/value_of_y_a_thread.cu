@@ -1,9 +1,6 @@
 // expect: technique
 // Each value of x is loaded by the four threads of its places in y.
 
-// expect: technique
-// Each value of x is loaded by the four threads of its places in y.
-
 // upsample_nearest_2d, with a thread for each value of y: its rows and columns are halves of the thread's own.
 
 // launch upsample(x, y, planes * h, w): grid=(2 * planes * h, cdiv(2 * w, 128)) block=128

@@ -1,8 +1,6 @@
 // expect: sim=technique
 // A thread goes along its row in global memory: the lanes of a warp use 4 bytes of 32 sectors.
 
-// expect: sim=technique
-// A thread goes along its row in global memory: the lanes of a warp use 4 bytes of 32 sectors.
 // launch async_copy(x, y, rate, rows, cols): grid=cdiv(rows, 64) block=64
 
 extern "C" __global__ void async_copy(const float* x, float* y, float rate, int rows, int cols)

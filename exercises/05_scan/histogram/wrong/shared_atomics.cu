@@ -1,8 +1,6 @@
 // expect: sim=technique
 // A histogram for each block, and an atomic for each key: lanes with equal keys wait for each other.
 
-// expect: sim=technique
-// A histogram for each block, and an atomic for each key: lanes with equal keys wait for each other.
 // histogram: how often each of 256 keys occurs among n.
 //
 // Every lane has a column of 256 counters of its own, a byte each: no atomics, and no two lanes in the same bank. A byte
