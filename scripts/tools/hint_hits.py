@@ -97,13 +97,13 @@ STAYS: Mapping[str, str] = {
     rule: reason
     for reason, rules in {
         "the line of the launch, of scratch or of shared= is the student's own": (
-            "bounds.scratch_for_fewer_blocks", "bounds.too_little_for_the_block", "bounds.type_of_the_array",
+            "extents.scratch_for_fewer_blocks", "extents.too_little_for_the_block", "extents.type_of_the_array",
             "races.one_array_for_two_parameters", "faults.pointer_of_the_launch_line", "faults.smaller_launch",
             "faults.cooperative_launch_line", "faults.fewer_blocks_with_more_work", "faults.less_shared_memory",
             "faults.less_local_memory",
         ),
         "a usual slip in any kernel": (
-            "bounds.index_in_the_whole_grid", "bounds.before_the_array", "barriers.barrier_that_is_not_called",
+            "extents.index_in_the_whole_grid", "bounds.before_the_array", "barriers.barrier_that_is_not_called",
             "barriers.barrier_of_one_warp", "barriers.return_before_the_barrier", "faults.less_work_in_each_thread",
             "faults.print_from_one_thread", "faults.own_lane_in_the_mask", "outputs.const_inputs",
             "outputs.cast_of_a_const_input",
@@ -115,12 +115,13 @@ STAYS: Mapping[str, str] = {
             "unwritten.adds_to_what_is_there", "overlaps.rows_that_overlap", "slips.value_of_the_last_iteration",
             "faults.same_call_for_all", "outputs.return_before_work_for_others",
             "outputs.threads_that_end_before_the_matrix", "slips.arguments_in_another_order",
-            "bounds.condition_of_nothing", "bounds.guard_turned_round", "bounds.index_made_of_the_block",
-            "bounds.variable_too_short_for_the_grid", "overlaps.one_element_of_all_blocks", "races.no_order_of_atomics",
+            "extents.condition_of_nothing", "bounds.guard_turned_round", "extents.index_made_of_the_block",
+            "extents.variable_too_short_for_the_grid", "overlaps.one_element_of_all_blocks",
+            "races.no_order_of_atomics",
             "outputs.return_before_the_store", "outputs.variable_that_begins_again",
             "outputs.variable_without_a_first_value", "slips.statement_that_is_not_in_the_if",
             "unwritten.call_by_some_threads", "races.number_before_the_atomics", "faults.warp_that_is_not_whole",
-            "outputs.row_as_long_as_there_are_rows", "outputs.loop_that_cannot_be_unrolled",
+            "outputs.row_as_long_as_there_are_rows", "techniques.loop_that_cannot_be_unrolled",
             "bounds.beyond_what_the_launch_line_gives",
         ),
         "what is left where no other rule of its kind knows more": (
@@ -145,15 +146,15 @@ STAYS: Mapping[str, str] = {
         ),
         "tensor cores in a branch": ("faults.whole_warps",),
         "of host files, which go wrong in more ways than the course's wrong answers": (
-            "bounds.arguments_of_the_launch",
+            "extents.arguments_of_the_launch",
             "hostfile.meant_for_the_graph", "hostfile.wait_at_the_end_of_setup", "hostfile.leave_it_pinned",
             "hostfile.wait_before_freeing", "hostfile.exact_type", "hostfile.order_of_the_parameters",
             "hostfile.end_the_capture", "hostfile.a_kernel_writes_first", "hostfile.into_the_given_array",
             "hostfile.keep_the_array", "hostfile.prefetch_after_the_host", "hostfile.prefetch_to_the_gpu",
             "hostfile.wait_for_what_writes_there", "faults.pointer_of_the_host_file", "faults.free_it_later",
-            "outputs.who_writes_to_host_memory", "outputs.let_a_kernel_compute", "outputs.launch_a_kernel",
+            "outputs.who_writes_to_host_memory", "techniques.let_a_kernel_compute", "techniques.launch_a_kernel",
         ),
-        "its advice is a part of what `outputs.what_stands_in_the_way` says": ("hostfile.side_by_side",),
+        "its advice is a part of what `techniques.what_stands_in_the_way` says": ("hostfile.side_by_side",),
     }.items()
     for rule in rules
 }  # fmt: skip

@@ -127,62 +127,62 @@ fragments.tile_of_another_warp
     → the tiles of two warps have this element in common: the tile begins at `src + row * n + col`, and its rows
       are `k` elements apart. Does each warp of the grid have a tile of its own, and is a row of x that long?
 
-bounds.type_of_the_array
+extents.type_of_the_array
     the kernel overwrote its input a
     → declare `const float* a`, as the arrays are
 
-bounds.arguments_of_the_launch
+extents.arguments_of_the_launch
     thread 5 of block 0 writes src[64] (array x), but src has 63 elements (0 to 62), at k.cu:4
     → this kernel is the given one, and right: look at what the launch passes to it (k_host.py:9). Is each
       argument in its place, does it count what the kernel counts, and is the memory behind it large enough?
 
-bounds.condition_of_nothing
+extents.condition_of_nothing
     thread 5 of block 0 writes src[64] (array x), but src has 64 elements (0 to 63), at k.cu:5
     → the `;` after `if (t < 64)` in line 4 ends the `if`, so it guards nothing: take it out
 
-bounds.uneven_pass
+extents.uneven_pass
     thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
     → grid= and `by` in line 1 disagree: a pass starts 2 blocks, but `by` leaves 1: both must be the number of
       elements that the pass stores
 
-bounds.scratch_for_fewer_blocks
+extents.scratch_for_fewer_blocks
     thread 5 of block 4 writes src[4] (array x), but src has 4 elements (0 to 3), at k.cu:4
     → the launch in line 1 starts 8 blocks, but scratch x has 4 elements: make the `// scratch` array larger, or
       the grid smaller
 
-bounds.one_element_for_all_blocks
+extents.one_element_for_all_blocks
     thread 5 of block 1 writes src[1] (array x), but src has 1 element, at k.cu:4
     → the launch in line 1 starts 8 blocks, but x has 1 element: let the blocks store their results in scratch,
       or in turn
 
-bounds.bytes_added_to_a_pointer
+extents.bytes_added_to_a_pointer
     thread 5 of block 0 writes shared part[64], but part has 64 elements (0 to 63), at k.cu:4
     → `high` begins at `part + 8 * sizeof(float)`, line 3: a pointer counts elements, not bytes, so leave out
       the sizeof
 
-bounds.too_little_for_the_block
+extents.too_little_for_the_block
     thread 5 of block 0 writes shared x[16], bytes 64 to 67, but the launch line's shared= gives 64 bytes, at
     k.cu:4
     → shared= is the bytes of one block, and this access needs 68 or more: N elements of 4 bytes are shared=N*4
 
-bounds.wide_access
+extents.wide_access
     thread 5 of block 0 writes 16 bytes at src[1020] (elements 1020 to 1023 of array x), but src has 1022
     elements, at k.cu:4
     → 16 bytes are 4 elements: access whole groups of 4 like this, and one by one the elements that are left
 
-bounds.index_cast_to_a_short_type
+extents.index_cast_to_a_short_type
     thread 5 of block 0 writes src[-32768] (array x), but src has 65536 elements (0 to 65535), at k.cu:4
     → the index is cast to `short`, which ends at 32767, and src has 65536 elements: leave out the cast
 
-bounds.variable_too_short_for_the_grid
+extents.variable_too_short_for_the_grid
     thread 5 of block 0 writes src[-32768] (array x), but src has 65536 elements (0 to 65535), at k.cu:4
     → `i` is a `short`, which ends at 32767, and there are 65536 threads: make it an `int`
 
-bounds.index_in_the_whole_grid
+extents.index_in_the_whole_grid
     thread 5 of block 1 writes shared part[69], but part has 64 elements (0 to 63), at k.cu:4
     → each block has a part of its own: index it with threadIdx.x, not with the index in the whole grid
 
-bounds.index_made_of_the_block
+extents.index_made_of_the_block
     thread 5 of block 1 writes shared part[70], but part has 64 elements (0 to 63), at k.cu:4
     → each block has a part of its own, and the index `i + 1` grows with blockIdx: count with threadIdx alone
 
@@ -940,23 +940,6 @@ outputs.cast_of_a_const_input
     the kernel overwrote its input x
     → the cast in line 4 makes an input writable: store to the output, or to memory of your own
 
-outputs.what_limits_the_warps
-    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
-    → use less shared memory; `grade device` shows what limits it
-
-outputs.what_stands_in_the_way
-    occupancy is 0.25; this step asks for at least 0.5. Too few warps. It waits.
-    → wait less
-
-outputs.loop_that_cannot_be_unrolled
-    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
-    → the loop in line 3 ends at `n`, which is known only at run time, so it cannot be unrolled, and v cannot be
-      in registers: keep the bound constant and put the condition inside
-
-outputs.hint_of_the_expectation
-    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
-    → use less shared memory
-
 outputs.who_writes_to_host_memory
     run() has changed the input x in host memory
     → look for what writes there: a copy from the GPU, a line of the host file, or a kernel that works on host
@@ -966,76 +949,93 @@ outputs.const_inputs
     the kernel overwrote its input x
     → declare inputs as const pointers; the compiler then finds the line that writes
 
-outputs.let_a_kernel_compute
+techniques.what_limits_the_warps
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
+    → use less shared memory; `grade device` shows what limits it
+
+techniques.what_stands_in_the_way
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps. It waits.
+    → wait less
+
+techniques.loop_that_cannot_be_unrolled
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
+    → the loop in line 3 ends at `n`, which is known only at run time, so it cannot be unrolled, and v cannot be
+      in registers: keep the bound constant and put the condition inside
+
+techniques.hint_of_the_expectation
+    occupancy is 0.25; this step asks for at least 0.5. Too few warps.
+    → use less shared memory
+
+techniques.let_a_kernel_compute
     the host computed 2 MiB of `y` by itself: no kernel computed these values
     → let a kernel compute it, not NumPy
 
-outputs.let_an_output_need_it
+techniques.let_an_output_need_it
     12 of the 16 mma instructions change no output; wmma instructions is 0.25 without them, and this step asks
     for at least 1. Too few.
     → with other values in place of what they load, store or compute, the outputs stay the same: make the
       outputs of these values, or leave the instructions out
 
-outputs.the_same_at_every_size
+techniques.the_same_at_every_size
     at n=9000 sector efficiency is 0.125, although it is 1 at n=10000; this step asks for at least 0.9. Too low.
     → the kernel or its launch line works in another way at this size: use the technique at every size
 
-outputs.launch_a_kernel
+techniques.launch_a_kernel
     run() launched no kernel: the host computed the answer by itself
     → let a kernel compute it, not NumPy
 
-outputs.one_answer
+answers.one_answer
     the results are right, but 2 comments `// bug: LINE` say different things
     → leave one comment with the answer, and take the others out
 
-outputs.one_number
+answers.one_number
     the results are right, but the answer after `// bug:` is not one line number
     → leave one comment `// bug: LINE` with one number, the line where the wrong thing is done or the missing
       one should stand
 
-outputs.given_kernel
+answers.given_kernel
     the kernel is not the one that was handed out, about which the answers are
     → bring the stub's lines back, and change the answers alone; try changes in a copy, with `--file`
 
-outputs.words_of_limits
+answers.words_of_limits
     the answer after `// bound:` is none of the words memory, shared
     → write one of these words; the statement says what each means
 
-outputs.times_by_counters
+answers.times_by_counters
     `memory` is not what limits this kernel: by its counters something else takes longer
     → divide each counter of the report by what the device serves of it in a clock: the statement has both, and
       the longest time is the limit
 
-outputs.a_number
+answers.a_number
     the answer after `// predict:` is not a number
     → write a number such as `// predict: 12.5`
 
-outputs.one_request_at_a_time
+answers.one_request_at_a_time
     with CHANGED defined, the count of sectors_per_request is not 8
     → take one request of one warp in the changed code, and write down the addresses of its lanes
 
-outputs.instructions_of_one_warp
+answers.instructions_of_one_warp
     with CHANGED defined, the count of shuffles is not 8
     → take one warp through the changed code: which statements does this counter count, and how often does the
       warp execute each?
 
-outputs.numbers_of_the_stub
+answers.numbers_of_the_stub
     the kernel is right, but `// bug: 99` names no line of the stub, which has 1 to 61
     → count in the stub as you got it, not in your file, which has other lines by now: in another folder, `grade
       start` copies the stub again
 
-outputs.what_the_change_replaced
+answers.what_the_change_replaced
     the kernel is right, but the stub's bug is not in its line 12
     → which line of the stub does the wrong thing, or beside which one is something missing? Compare your change
       with the stub, and count the stub's lines. A line that only suffers from the bug, because it reads a wrong
       value or waits in vain, is not its place
 
-outputs.name_the_line
+answers.name_the_line
     the results are right, but the file has no answer `// bug: LINE`
     → write the line's number in the comment `// bug: ?` of your file: the line of the stub as you got it where
       the wrong thing is done, or beside which the missing one should stand
 
-outputs.fill_the_answer
+answers.fill_the_answer
     the results are right, but the file has no answer `// bound: WORD`
     → replace the question mark, and what stands behind it, by your answer
 """)

@@ -161,7 +161,7 @@ def test_what_stands_in_the_way_of_overlap_is_part_of_its_finding_and_never_told
     found = judge.technique_outcome(made, reports).diagnostics[0]
     assert found.message.endswith("They waited. There were 31 waits.")
     assert (found.file, found.line, found.hint) == ("mine_host.py", 24, "queue everything first")
-    assert found.rule == "outputs.what_stands_in_the_way"
+    assert found.rule == "techniques.what_stands_in_the_way"
     assert judge.ordered([], reports, "technique") == []
 
 

@@ -130,7 +130,7 @@ def test_index_of_a_member_is_not_given_as_the_elements() -> None:
 def test_launch_with_more_blocks_than_scratch_has_elements_is_blamed() -> None:
     launch = replace(PLAN.launches[0], args=("ping",), grid=(8, 1, 1), line=5)
     one = first("if (t == 0) src[blockIdx.x] = 1;", LaunchPlan((launch,), (Scratch("ping", "float32", 4),)))
-    assert one.rule == "bounds.scratch_for_fewer_blocks"
+    assert one.rule == "extents.scratch_for_fewer_blocks"
     assert "line 5" in one.hint
 
 
@@ -138,7 +138,7 @@ def test_pass_whose_grid_and_by_disagree_is_blamed_and_noted() -> None:
     launch = replace(PLAN.launches[0], grid=(2, 1, 1), line=5, leaves=1)
     plan = LaunchPlan((launch,))
     one = first("if (t == 0) src[blockIdx.x] = 1;", plan, count=1)
-    assert one.rule == "bounds.uneven_pass"
+    assert one.rule == "extents.uneven_pass"
     (note,) = uneven_passes(plan)
     assert (note.severity, note.facts) == ("note", {"line": 5, "blocks": 2, "leaves": 1})
     assert uneven_passes(LaunchPlan((replace(launch, leaves=2),))) == ()
@@ -321,16 +321,16 @@ def test_threads_of_rows_are_told_how_rows_are_counted() -> None:
 @pytest.mark.parametrize(
     ("begins", "rule"),
     [
-        ("part + 32 * sizeof(float)", "bytes_added_to_a_pointer"),
-        ("part + sizeof(part[0]) * 32", "bytes_added_to_a_pointer"),
-        ("part + 128", "pointer_into_the_array"),
-        ("(float*)((char*)part + 128 * sizeof(float))", "pointer_into_the_array"),
+        ("part + 32 * sizeof(float)", "extents.bytes_added_to_a_pointer"),
+        ("part + sizeof(part[0]) * 32", "extents.bytes_added_to_a_pointer"),
+        ("part + 128", "bounds.pointer_into_the_array"),
+        ("(float*)((char*)part + 128 * sizeof(float))", "bounds.pointer_into_the_array"),
     ],
 )
 def test_bytes_that_are_added_to_a_pointer_are_named(begins: str, rule: str) -> None:
     plan = LaunchPlan((Launch("k", ("x",), (1, 1, 1), (32, 1, 1), shared_bytes=256),))
     one = first(f"float* high = {begins};\nhigh[t] = 1;", plan)
-    assert (one.kind, one.rule) == ("out_of_bounds", f"bounds.{rule}")
+    assert (one.kind, one.rule) == ("out_of_bounds", rule)
 
 
 @pytest.mark.parametrize(
@@ -424,17 +424,17 @@ def test_a_thread_that_should_have_returned_is_not_told_to_compare() -> None:
 def test_shared_memory_does_not_go_by_the_number_of_the_block() -> None:
     body = "int i = blockIdx.x * blockDim.x + t;\nint j = i + 1;\nif (t < 60)\n    part[j] = 1;"
     one = first(body, GRID)
-    assert (one.rule, quoted(one)) == ("bounds.index_made_of_the_block", ["j"])
+    assert (one.rule, quoted(one)) == ("extents.index_made_of_the_block", ["j"])
 
 
 @pytest.mark.parametrize(("type_name", "rule"), [
-    ("short", "variable_too_short_for_the_grid"), ("signed char", "variable_too_short_for_the_grid"),
-    ("int", "before_the_array"),
+    ("short", "extents.variable_too_short_for_the_grid"), ("signed char", "extents.variable_too_short_for_the_grid"),
+    ("int", "bounds.before_the_array"),
 ])  # fmt: skip
 def test_a_variable_too_short_to_number_the_threads_is_named(type_name: str, rule: str) -> None:
     plan = LaunchPlan((replace(GRID.launches[0], grid=(1024, 1, 1)),))
     one = first(f"{type_name} i = blockIdx.x * blockDim.x + t;\nif (i < 65000) src[i - 1] = 1;", plan, 65000)
-    assert one.rule == f"bounds.{rule}"
+    assert one.rule == rule
 
 
 @pytest.mark.parametrize(("offset", "says"), [(56, "whole groups"), (57, "multiple of 16")])
@@ -590,7 +590,7 @@ def test_a_sum_of_tiles_that_nothing_fills_is_named(body: str, rule: str) -> Non
 
 
 @pytest.mark.parametrize(("branches", "rule"), [
-    ("if (t < 60);", "bounds.condition_of_nothing"), ("if (t < 60) {}\nelse;", "bounds.length_of_the_array"),
+    ("if (t < 60);", "extents.condition_of_nothing"), ("if (t < 60) {}\nelse;", "bounds.length_of_the_array"),
     ("if (t < 60); else t = 0;", "bounds.length_of_the_array"), ("while (t > 99);", "bounds.length_of_the_array"),
 ])  # fmt: skip
 def test_an_if_that_ends_with_its_semicolon_is_named(branches: str, rule: str) -> None:

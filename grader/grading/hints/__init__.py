@@ -22,9 +22,11 @@ from grader.verdict import Diagnostic
 def rules() -> tuple[Rule, ...]:
     """All rules, in the order in which they are tried."""
     from grader.grading.hints import (
+        answers,
         barriers,
         bounds,
         copies,
+        extents,
         faults,
         fragments,
         hostfile,
@@ -33,11 +35,13 @@ def rules() -> tuple[Rule, ...]:
         overlaps,
         races,
         slips,
+        techniques,
         unwritten,
     )
 
     between_threads = (barriers, overlaps, copies, races)
-    modules = (large, slips, fragments, bounds, hostfile, unwritten, *between_threads, faults, outputs)
+    of_outputs = (outputs, techniques, answers)
+    modules = (large, slips, fragments, extents, bounds, hostfile, unwritten, *between_threads, faults, *of_outputs)
     return tuple(rule for module in modules for rule in RULES_OF[module.__name__.rpartition(".")[2]])
 
 
@@ -47,7 +51,7 @@ def hint(found: Finding, seen: Seen) -> tuple[str, str]:
     return next((answer for answer in spoken if answer[0]), ("", ""))
 
 
-UNEVEN_PASS = "bounds.uneven_pass"
+UNEVEN_PASS = "extents.uneven_pass"
 """The rule whose hint makes the note on uneven passes superfluous."""
 
 OF_ALL_BLOCKS = tuple(
@@ -65,10 +69,10 @@ NOT_CLEARED = "unwritten.zeros_before_it_is_added_to"
 
 def about_type(found: Diagnostic, seen: Seen) -> Diagnostic:
     """A backend's diagnostic, with another hint if a parameter of a wrong type explains it."""
-    from grader.grading.hints import bounds
+    from grader.grading.hints import extents
 
-    says = bounds.type_of_the_array(Finding(found.kind, array=found.array), seen)
-    return replace(found, hint=says, rule="bounds.type_of_the_array") if says else found
+    says = extents.type_of_the_array(Finding(found.kind, array=found.array), seen)
+    return replace(found, hint=says, rule="extents.type_of_the_array") if says else found
 
 
 AT_AN_ACCESS = (

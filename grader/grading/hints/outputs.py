@@ -1,4 +1,4 @@
-"""Hints for wrong outputs whose cause can be recognised, and for missed techniques."""
+"""Hints for wrong outputs whose cause can be recognised."""
 
 from __future__ import annotations
 
@@ -343,73 +343,6 @@ def cast_of_a_const_input(found: Finding, seen: Seen) -> str:
     return ""
 
 
-_MISS = {
-    "found": "occupancy is 0.25",
-    "asked": "at least 0.5",
-    "why": "Too few warps.",
-    "hint": "use less shared memory",
-}
-
-
-@rule("technique", example=finding("technique", "missed", facts=_MISS | {"question": "`grade device`"}))
-def what_limits_the_warps(found: Finding, seen: Seen) -> str:
-    """The hint of the expectation, with the command that shows the limit."""
-    question = found.facts.get("question")
-    if not question:
-        return ""
-    return "; ".join(part for part in (found.facts["hint"].rstrip("."), f"{question} shows what limits it") if part)
-
-
-_NOTE = {"note_hint": "wait less", "note": "It waits."}
-
-
-@rule("technique", example=finding("technique", "missed", facts=_MISS | _NOTE))
-def what_stands_in_the_way(found: Finding, seen: Seen) -> str:
-    """The hint of the note on the cause (`Expect.note`)."""
-    return str(found.facts.get("note_hint", ""))
-
-
-_LOCAL = Seen(SourceView("__global__ void k(int n) {\nfloat v[8];\nfor (int i = 0; i < n; ++i)\nv[i] = 0;\n}"))
-
-
-@rule("technique", example=finding("technique", "missed", facts=_MISS, counter="local_bytes"), seen=_LOCAL)
-def loop_that_cannot_be_unrolled(found: Finding, seen: Seen) -> str:
-    """A loop over an array of the thread's own ends at a number that is known only at run time."""
-    function = seen.source.function(found.line or 0) if found.counter == "local_bytes" else None
-    if function is None or not seen.source.is_clear(function.line, function.last):
-        return ""
-    arrays = seen.source.parts(function.line, function.last, "array")
-    own = {one.name for one in arrays if "shared" not in " ".join(one.texts)}
-    numbers = {*seen.source.parameters(function.name)}
-    for access in seen.source.parts(function.line, function.last, "element"):
-        loop = seen.source.loop(access.line) if access.name in own else None
-        if loop is None:
-            continue
-        for comparison in seen.source.ends_of(loop):
-            end = comparison.texts[1]
-            at_run_time = bool(numbers & made_of(end, seen.source, loop.line)) or seen.source.is_changed(end)
-            if comparison.name in ("<", "<=") and at_run_time:
-                return (
-                    f"the loop in line {loop.line} ends at `{end}`, which is known only at run time, so it cannot be "
-                    f"unrolled, and {access.name} cannot be in registers: keep the bound constant and put the "
-                    "condition inside"
-                )
-    return ""
-
-
-@rule("technique", example=finding("technique", "missed", facts=_MISS))
-def hint_of_the_expectation(found: Finding, seen: Seen) -> str:
-    return str(found.facts.get("hint", ""))
-
-
-_PADDING = {"found": "wmma instructions is 0.25", "asked": "at least 1", "why": "Too few.", "unneeded": 12, "of": 16,
-            "counter": "wmma_instructions"}  # fmt: skip
-
-_ELSEWHERE = {"found": "sector efficiency is 0.125", "asked": "at least 0.9", "why": "Too low.", "met": "1",
-              "size": {"n": 9000}, "met_size": {"n": 10000}}  # fmt: skip
-
-_BY_HOST = "let a kernel compute it, not NumPy"
-
 table(
     "outputs",
     ("who_writes_to_host_memory", "wrong", "overwritten_in_host_memory",
@@ -418,57 +351,4 @@ table(
      "itself"),
     ("const_inputs", "wrong", "overwritten", finding("wrong", "overwritten", array="x"),
      "declare inputs as const pointers; the compiler then finds the line that writes"),
-    ("let_a_kernel_compute", "technique", "by_the_host",
-     finding("technique", "by_the_host", facts={"computed": "2 MiB", "outputs": "`y`"}), _BY_HOST),
-    ("let_an_output_need_it", "technique", "padding",
-     finding("technique", "padding", facts=_PADDING),
-     "with other values in place of what they load, store or compute, the outputs stay the same: make the outputs of "
-     "these values, or leave the instructions out"),
-    ("the_same_at_every_size", "technique", "elsewhere",
-     finding("technique", "elsewhere", facts=_ELSEWHERE),
-     "the kernel or its launch line works in another way at this size: use the technique at every size"),
-    ("launch_a_kernel", "technique", "no_kernel", finding("technique", "no_kernel"), _BY_HOST),
-)  # fmt: skip
-
-
-_OF_MEMORY = re.compile("sector|wavefront|request|bytes")
-"""Counters that depend on the addresses of a warp's lanes."""
-
-_HERE = "the line of the stub as you got it where the wrong thing is done, or beside which the missing one should stand"
-
-table(
-    "outputs",
-    ("one_answer", "answer", "several", finding("answer", "several", facts={"form": "// bug: LINE", "count": 2}),
-     "leave one comment with the answer, and take the others out"),
-    ("one_number", "answer", "unreadable", finding("answer", "unreadable"),
-     "leave one comment `// bug: LINE` with one number, the line where the wrong thing is done or the missing one "
-     "should stand"),
-    ("given_kernel", "answer", "other_kernel", finding("answer", "other_kernel"),
-     "bring the stub's lines back, and change the answers alone; try changes in a copy, with `--file`"),
-    ("words_of_limits", "answer", "no_limit", finding("answer", "no_limit", facts={"words": "memory, shared"}),
-     "write one of these words; the statement says what each means"),
-    ("times_by_counters", "answer", "other_limit", finding("answer", "other_limit", facts={"word": "memory"}),
-     "divide each counter of the report by what the device serves of it in a clock: the statement has both, and the "
-     "longest time is the limit"),
-    ("a_number", "answer", "no_number", finding("answer", "no_number"), "write a number such as `// predict: 12.5`"),
-    ("one_request_at_a_time", "answer", "other_count",
-     finding("answer", "other_count", facts={"counter": "sectors_per_request", "predicted": "8"}),
-     "take one request of one warp in the changed code, and write down the addresses of its lanes",
-     lambda found: _OF_MEMORY.search(found.facts["counter"])),
-    ("instructions_of_one_warp", "answer", "other_count",
-     finding("answer", "other_count", facts={"counter": "shuffles", "predicted": "8"}),
-     "take one warp through the changed code: which statements does this counter count, and how often does the warp "
-     "execute each?"),
-    ("numbers_of_the_stub", "answer", "outside", finding("answer", "outside", facts={"named": 99, "length": 61}),
-     "count in the stub as you got it, not in your file, which has other lines by now: in another folder, `grade "
-     "start` copies the stub again"),
-    ("what_the_change_replaced", "answer", "elsewhere", finding("answer", "elsewhere", facts={"named": 12}),
-     "which line of the stub does the wrong thing, or beside which one is something missing? Compare your change with "
-     "the stub, and count the stub's lines. A line that only suffers from the bug, because it reads a wrong value or "
-     "waits in vain, is not its place"),
-    ("name_the_line", "answer", "missing", finding("answer", "missing", facts={"form": "// bug: LINE"}),
-     f"write the line's number in the comment `// bug: ?` of your file: {_HERE}",
-     lambda found: found.facts["form"].startswith("// bug")),
-    ("fill_the_answer", "answer", "missing", finding("answer", "missing", facts={"form": "// bound: WORD"}),
-     "replace the question mark, and what stands behind it, by your answer"),
 )  # fmt: skip

@@ -56,7 +56,7 @@ def test_vector_of_which_only_the_first_element_exists_is_told_in_bytes() -> Non
 
 def test_vector_beyond_the_last_whole_one_names_its_elements() -> None:
     one = found("out_of_bounds", "float4* x", ONLY_THREAD_0 + "x[255] = make_float4(1, 2, 3, 4);", floats("x", 1022))
-    assert (one.cause, one.index, rule_of(one)) == ("too_wide", 1020, "bounds.wide_access")
+    assert (one.cause, one.index, rule_of(one)) == ("too_wide", 1020, "extents.wide_access")
     assert sizes(one) == {"width": 16, "element_bytes": 4, "array_bytes": 4 * 1022, "offset": 4 * 1020}
 
 
@@ -104,7 +104,7 @@ def test_too_little_dynamic_shared_memory_is_told_in_bytes_of_the_launch_line() 
     one = found("out_of_bounds", "float* x", TILE + "tile[threadIdx.x] = 1; x[0] = tile[0];", floats("x", 1), shared=64)
     assert (one.cause, one.space, one.array, one.index) == ("beyond_launch_line", "shared", "tile", 16)
     assert sizes(one) == {"width": 4, "element_bytes": 4, "array_bytes": 64, "offset": 64}
-    assert rule_of(one) == "bounds.too_little_for_the_block"
+    assert rule_of(one) == "extents.too_little_for_the_block"
 
 
 def test_launch_line_without_dynamic_shared_memory_is_told_so() -> None:
@@ -242,7 +242,7 @@ def test_index_of_the_whole_grid_is_not_one_of_shared_memory() -> None:
     launch = Launch(kernel="k", args=("x",), grid=(2, 1, 1), block=(32, 1, 1), shared_bytes=128)
     with SimBackend(threads=1).open(compile_source(source.encode(), "k.cu"), Limits()) as session:
         execution = session.run(CaseRun(LaunchPlan((launch,)), (floats("x", 64),)))
-    assert rule_of(execution.findings[0]) == "bounds.index_in_the_whole_grid"
+    assert rule_of(execution.findings[0]) == "extents.index_in_the_whole_grid"
 
 
 def test_every_block_storing_at_index_0_is_asked_whether_it_meant_its_own() -> None:
